@@ -1,6 +1,10 @@
 package provider
 
-import "time"
+import (
+	"errors"
+	"slices"
+	"time"
+)
 
 // Outcome is the class of one answer. Limits, breaker, pause and retry all read
 // the same one.
@@ -19,6 +23,12 @@ const (
 	Unknown      Outcome = "unknown"
 	Canceled     Outcome = "canceled"
 )
+
+var outcomes = []Outcome{OK, RateLimited, QuotaSpent, Banned, Overloaded, Unauthorized, Rejected, Failed, Unknown, Canceled}
+
+// Valid tells whether o is one of the outcomes above. The empty Outcome is not,
+// though a Feedback without one means OK.
+func (o Outcome) Valid() bool { return slices.Contains(outcomes, o) }
 
 // Feedback is everything that one attempt told. The zero value is an ok without
 // news.
@@ -42,9 +52,47 @@ type Budget struct {
 	HasLimit, HasRemaining, HasReset bool
 }
 
-// Err returns an error that carries f and unwraps to cause. It is nil where f
-// is an ok and cause is nil. Its text never contains the cause's.
-func (f Feedback) Err(cause error) error { return nil }
+// Err returns an error that carries f ([FeedbackOf] finds it) and unwraps to
+// cause, which may be nil. It is nil where f is an ok and cause is nil. Its text
+// is the outcome, the detail and the advice, as in "rate_limited: status 429,
+// retry after 12s"; it never contains the cause's, which may hold a secret.
+func (f Feedback) Err(cause error) error {
+	if cause == nil && (f.Outcome == "" || f.Outcome == OK) {
+		return nil
+	}
+	return &feedbackError{f, cause}
+}
 
-// FeedbackOf finds the Feedback that an error in err's chain carries.
-func FeedbackOf(err error) (Feedback, bool) { return Feedback{}, false }
+// FeedbackOf finds the Feedback that an error carries: that of the first one in
+// err's tree, joined errors included, with a method Feedback() Feedback.
+func FeedbackOf(err error) (Feedback, bool) {
+	var c interface{ Feedback() Feedback }
+	if errors.As(err, &c) {
+		return c.Feedback(), true
+	}
+	return Feedback{}, false
+}
+
+type feedbackError struct {
+	f     Feedback
+	cause error
+}
+
+func (e *feedbackError) Error() string {
+	text := string(e.f.Outcome)
+	if text == "" {
+		text = string(OK)
+	}
+	sep := ": "
+	if e.f.Detail != "" {
+		text += sep + e.f.Detail
+		sep = ", "
+	}
+	if e.f.RetryAfter > 0 {
+		text += sep + "retry after " + durationText(e.f.RetryAfter)
+	}
+	return text
+}
+
+func (e *feedbackError) Unwrap() error      { return e.cause }
+func (e *feedbackError) Feedback() Feedback { return e.f }

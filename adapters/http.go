@@ -1,0 +1,191 @@
+// Package adapters turns a declaration into a provider.Adapter: one small HTTP
+// adapter that knows no provider. Endpoints, parameters, keys and identity are
+// strings of the declaration, and each is data: nothing in one is run.
+//
+// The declarations that ship with Headgate are in package catalog below; a
+// blank import of it registers them.
+//
+// Not in it: throttling, waiting and sending again (the Coordinator does that),
+// and how an answer is read (package dialect).
+package adapters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/provider"
+)
+
+// Options is what a declaration does not say. The zero value is the real
+// provider, asked with keys from the process's environment.
+type Options struct {
+	// Client sends the requests; nil: one on http.DefaultTransport. It is
+	// copied. Redirects are followed only inside the provider's own origin, and
+	// then as the Client says.
+	Client *http.Client
+	// BaseURL takes the place of the declaration's, for a simulator or a proxy.
+	BaseURL string
+	// Getenv reads the variables that the declaration names; nil: os.Getenv.
+	// It is asked at each lookup.
+	Getenv func(string) string
+	// Contact is the e-mail address or URL at which a provider can reach whoever
+	// runs the program; empty: the variable HEADGATE_CONTACT. Only a declaration
+	// that asks for it sends it.
+	Contact string
+}
+
+// ContactVariable is the environment variable that is read where Options.Contact
+// is empty.
+const ContactVariable = "HEADGATE_CONTACT"
+
+// HTTP asks one provider over HTTP as its declaration says. It is made by [New],
+// does not change afterwards, and is safe for concurrent use.
+type HTTP struct {
+	p       provider.Provider
+	base    string // without a slash at the end
+	client  *http.Client
+	getenv  func(string) string
+	contact string
+}
+
+var _ provider.Adapter = (*HTTP)(nil)
+
+// New makes an adapter for p. It opens nothing and reads no environment
+// variable, so that a provider without a key can be registered and listed. The
+// error names each field of p that is not usable, and what would be.
+func New(p provider.Provider, opt Options) (*HTTP, error) {
+	h := &HTTP{p: p, getenv: opt.Getenv, contact: opt.Contact}
+	if h.getenv == nil {
+		h.getenv = os.Getenv
+	}
+	client := http.Client{}
+	if opt.Client != nil {
+		client = *opt.Client
+	}
+	client.CheckRedirect = sameOrigin(client.CheckRedirect)
+	h.client = &client
+
+	field, base := "base_url", p.BaseURL
+	if opt.BaseURL != "" {
+		field, base = "options: base_url", opt.BaseURL
+	}
+	err := p.Validate()
+	if !usable(base) {
+		err = errors.Join(err, fmt.Errorf("%s: want an absolute http or https URL without user, query or fragment", field))
+	}
+	h.base = strings.TrimRight(base, "/")
+	if err = errors.Join(err, checkAuth(p), checkEndpoints(p)); err != nil {
+		return nil, fmt.Errorf("adapters: provider %q: %w", p.Slug, err)
+	}
+	return h, nil
+}
+
+// Provider returns the declaration as it was given to [New]. Its slices and maps
+// are shared: do not change them.
+func (h *HTTP) Provider() provider.Provider { return h.p }
+
+// Ready says what a lookup lacks that the program has to supply: a key or a
+// contact. It is nil where a lookup could be sent, and names variables, never
+// their values.
+func (h *HTTP) Ready() error {
+	_, err := h.key("")
+	_, contactErr := h.userAgent()
+	return errors.Join(err, contactErr)
+}
+
+// Endpoint returns the endpoint that q is asked at: the one that q names, else
+// the first that takes its kind. The error says what the provider takes.
+func (h *HTTP) Endpoint(q provider.Query) (provider.Endpoint, error) {
+	if q.Endpoint != "" {
+		return h.named(q)
+	}
+	var kinds []provider.Kind
+	for _, e := range h.p.Endpoints {
+		if e.Takes(q.Kind) {
+			return e, nil
+		}
+		kinds = append(kinds, e.Kinds...)
+	}
+	slices.Sort(kinds)
+	return provider.Endpoint{}, fmt.Errorf("no endpoint takes the kind %q, only %s", q.Kind, list(slices.Compact(kinds)))
+}
+
+// named returns the endpoint that q names, if it takes q's kind. An endpoint
+// without kinds takes any.
+func (h *HTTP) named(q provider.Query) (provider.Endpoint, error) {
+	var names []string
+	for _, e := range h.p.Endpoints {
+		if e.Name != q.Endpoint {
+			names = append(names, e.Name)
+			continue
+		}
+		if q.Kind != "" && len(e.Kinds) > 0 && !e.Takes(q.Kind) {
+			return provider.Endpoint{}, fmt.Errorf("endpoint %q takes no %q, only %s", e.Name, q.Kind, list(e.Kinds))
+		}
+		return e, nil
+	}
+	return provider.Endpoint{}, fmt.Errorf("no endpoint %q, only %s", q.Endpoint, list(names))
+}
+
+// Lookup sends one request and reads its answer. It is not throttled.
+//
+// A Result is an answer; Empty means that the provider has no data: a 204, an
+// empty array or object, null, or a status that the declaration reads as an ok
+// (signals: [{status: [404], outcome: ok}]) with an API's body. Everything else
+// is an error whose provider.Feedback says what it means: canceled where nothing
+// was sent, failed and unanswered where the network failed, the dialect's class
+// where the provider answered, rejected for an answer that is no data (above 8
+// MiB, or a redirect elsewhere), failed for one cut short. Where ctx's deadline
+// ended the request the error carries no Feedback, since only the caller knows
+// whose fault that is; it matches context.DeadlineExceeded.
+//
+// No error text holds a key, a URL or anything that the provider wrote. The
+// declaration's Timeout is not applied here.
+func (h *HTTP) Lookup(ctx context.Context, q provider.Query) (provider.Result, error) {
+	e, err := h.Endpoint(q)
+	if err != nil {
+		return provider.Result{}, h.unsent(err)
+	}
+	key, err := h.key(q.Key)
+	if err != nil {
+		return provider.Result{}, h.unsent(err)
+	}
+	req, err := h.request(ctx, e, q, key)
+	if err != nil {
+		return provider.Result{}, h.unsent(err)
+	}
+	if err := ctx.Err(); err != nil {
+		return provider.Result{}, h.unsent(err)
+	}
+	res, err := h.client.Do(req)
+	if err != nil {
+		return provider.Result{}, h.unanswered(ctx, e, err, secrets(req.URL, key))
+	}
+	defer res.Body.Close()
+	return h.result(ctx, e, res, secrets(req.URL, key))
+}
+
+// usable says whether raw can stand before a path.
+func usable(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
+		u.User == nil && !strings.ContainsAny(raw, "?#{}")
+}
+
+// list writes names for an error.
+func list[S ~string](names []S) string {
+	if len(names) == 0 {
+		return "(none)"
+	}
+	texts := make([]string, len(names))
+	for i, n := range names {
+		texts[i] = string(n)
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,342 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/headgate/headgate/breaker"
+	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/queue"
+)
+
+// walk is one call on its way through admission, attempts and retries.
+type walk struct {
+	ctx      context.Context
+	call     Call
+	l        *lane
+	outer    *Lease // of the same provider: this call is nested in it
+	place    uint64 // in the order of arrival: a retry keeps it
+	attempts int
+	waited   time.Duration
+	start    time.Time
+	answer   provider.Feedback // of the last attempt
+	cause    error
+	retry    *retry
+	first    Lease // of the first attempt: most calls need no other
+}
+
+func (w *walk) flow() queue.Flow {
+	weight := 4
+	switch w.call.Priority {
+	case Bulk:
+		weight = 1
+	case Interactive:
+		weight = 16
+	}
+	return queue.Flow{Name: w.call.Flow, Weight: weight}
+}
+
+// admit returns when the call may go, with everything taken, or is refused.
+func (w *walk) admit() (*Lease, *Error) {
+	l := w.l
+	if err := w.ctx.Err(); err != nil {
+		return nil, w.gaveUp(err)
+	}
+	ls := &w.first
+	if w.attempts > 0 {
+		ls = new(Lease)
+	}
+	ls.l, ls.parent, ls.again = l, w.outer, w.attempts > 0
+	l.lock()
+	refusal := l.enter(w, ls)
+	events := l.unlock()
+	l.tell(events)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if ls.wait == nil {
+		return ls, nil
+	}
+	l.c.traces.waiting(w, ls.wait.queue)
+	if refusal := w.await(ls); refusal != nil {
+		return nil, refusal
+	}
+	return ls, nil
+}
+
+// enter is the decision at entry: the lease is gone, waits, or is refused.
+func (l *lane) enter(w *walk, ls *Lease) *Error {
+	if detail := l.check(w.call); detail != "" {
+		return l.refusalOf(w, nil, ReasonInvalid, detail, 0)
+	}
+	ls.timeout = l.p.Timeout
+	ls.route = l.route(w.call.Endpoint, w.call.Key)
+	ls.cost = l.costFor(w, ls.route)
+	if l.down {
+		return l.refusalOf(w, ls, ReasonShutdown, "the coordinator is shut down", 0)
+	}
+	if s, until := l.breaker.State(l.clock); s == breaker.Open && ls.cost[0] != 0 {
+		return l.refusalOf(w, ls, ReasonCircuitOpen, "the circuit is open", l.mono(until))
+	}
+	if g := ls.route.tooHeavy(ls.cost); g != nil {
+		e := l.refusalOf(w, ls, ReasonTooHeavy, "no window of this limit can hold the call's cost", 0)
+		e.Limit = g.state()
+		return e
+	}
+	if w.place == 0 {
+		w.place = l.q.Arrive()
+	}
+	flow := w.flow()
+	g := l.q.Blocked(l.now.Mono, &ls.route.Route, flow, ls.cost)
+	if g == nil {
+		l.take(ls)
+		l.q.Went(&ls.route.Route, flow, ls.cost)
+		return nil
+	}
+	return l.wait(w, ls, g)
+}
+
+// wait makes a call wait that g keeps from going now, or refuses it.
+func (l *lane) wait(w *walk, ls *Lease, g *queue.Gate) *Error {
+	flow := w.flow()
+	opens, by := l.opens(ls.route, ls.cost, l.q.Ahead(&ls.route.Route, flow, ls.cost))
+	if by == nil {
+		by = g
+	}
+	ls.wait = &wait{w: w}
+	ls.wait.Owner, ls.wait.Cost = ls, ls.cost
+	left := l.maxWait(w)
+	if left < 0 {
+		return l.noWait(ls, opens, by)
+	}
+	if e := l.noPlace(w, ls, opens, by); e != nil {
+		return e
+	}
+	ls.wait.Deadline = l.deadline(w, left)
+	if opens > ls.wait.Deadline || l.tooFar(opens, by) {
+		return l.tooLate(ls, opens, by)
+	}
+	ls.wait.ready = make(chan struct{}, 1)
+	ls.route.users++
+	ls.wait.Keep(w.place)
+	l.q.Enter(l.now.Mono, &ls.wait.Waiter, &ls.route.Route, flow)
+	ls.wait.since = l.now.Mono
+	if len(l.c.traces) > 0 {
+		ls.wait.queue = l.queueState()
+	}
+	return nil
+}
+
+// await waits for the turn of a call that is in the queue.
+func (w *walk) await(ls *Lease) *Error {
+	start := time.Now()
+	select {
+	case <-ls.wait.ready:
+	case <-w.ctx.Done():
+	}
+	err := w.ctx.Err()
+	l := w.l
+	waited := time.Since(start)
+	w.waited += waited
+	ls.waited = w.waited
+	if err == nil && ls.wait.refusal == nil {
+		l.tellPending()
+		return nil
+	}
+	// The turn, a refusal and the end of the context may have met: the lock says
+	// which came first. A turn that nobody uses any more is given back whole, or
+	// its units would be lost until their windows are over.
+	l.lock()
+	refusal := ls.wait.refusal
+	switch ls.state {
+	case held:
+		l.giveBack(ls)
+	case waiting:
+		l.q.Leave(&ls.wait.Waiter)
+		ls.route.users--
+		ls.state = refused
+	}
+	if refusal == nil {
+		refusal = w.gaveUpLocked(ls, err)
+	}
+	l.tell(l.unlock())
+	return refusal
+}
+
+// refuse ends the wait of a call in the queue.
+func (l *lane) refuse(ls *Lease, e *Error) {
+	if ls.state != waiting {
+		return
+	}
+	l.q.Leave(&ls.wait.Waiter)
+	ls.route.users--
+	ls.state = refused
+	ls.wait.refusal = e
+	ls.wait.ready <- struct{}{}
+}
+
+// refuseLate refuses who waits for g and cannot go before their deadline, now that
+// g stays closed until then; everybody where that is too far away to be waited for.
+func (l *lane) refuseLate(g *queue.Gate, until time.Duration, _ provider.Outcome) {
+	late := l.q.Before(until)
+	if l.tooFar(until, g) {
+		late = l.q.All()
+	}
+	for _, x := range late {
+		ls := x.Owner.(*Lease)
+		if ls.needs(g) {
+			l.refuse(ls, l.tooLate(ls, until, g))
+		}
+	}
+}
+
+// needs tells whether a gate counts for the lease.
+func (ls *Lease) needs(g *queue.Gate) bool {
+	for i, x := range ls.route.Gates {
+		if x == g {
+			return ls.cost[i] != 0
+		}
+	}
+	return false
+}
+
+// costFor spells out a call's cost. A nested call takes no second slot, and goes
+// through the gates at which its outer call is the only one that may.
+func (l *lane) costFor(w *walk, r *route) []int64 {
+	cost := r.cost
+	if w.call.Cost != nil {
+		cost = l.costOf(r, w.call.Cost)
+		l.counts.ignored += ignored(r, w.call.Cost)
+	}
+	if w.outer == nil || w.outer.state >= over {
+		return cost
+	}
+	cost = append([]int64(nil), cost...)
+	if w.outer.token.Probe() {
+		cost[0] = 0
+	}
+	for i, p := range r.pauses {
+		if p.trial != nil && w.within(p.trial) {
+			cost[1+i] = 0
+		}
+	}
+	for i, g := range r.limits {
+		if g.d.Algorithm == provider.InFlight {
+			cost[r.skip+i] = 0
+		}
+	}
+	return cost
+}
+
+func (w *walk) within(ls *Lease) bool {
+	for x := w.outer; x != nil; x = x.parent {
+		if x == ls {
+			return true
+		}
+	}
+	return false
+}
+
+// ignored counts the units that no limit counts.
+func ignored(r *route, cost map[string]int64) (n int64) {
+	for unit := range cost {
+		counted := unit == provider.Requests
+		for _, g := range r.limits {
+			counted = counted || g.d.Unit == unit
+		}
+		if !counted {
+			n++
+		}
+	}
+	return n
+}
+
+// maxWait is how long the call may still wait: below 0 not at all.
+func (l *lane) maxWait(w *walk) time.Duration {
+	left := l.t.MaxWait
+	if w.call.Wait != 0 {
+		left = w.call.Wait
+	}
+	if left == provider.Forever {
+		return left
+	}
+	if left > 0 {
+		return max(left-w.waited, 0)
+	}
+	return left
+}
+
+// deadline is the last instant at which the call may go.
+func (l *lane) deadline(w *walk, left time.Duration) time.Duration {
+	at := queue.Never
+	if left != provider.Forever {
+		at = later1(l.now.Mono, left)
+	}
+	if d, ok := w.ctx.Deadline(); ok {
+		at = min(at, l.mono(d))
+	}
+	return at
+}
+
+// tooFar tells that an instant which the provider told is not waited for by
+// anybody.
+func (l *lane) tooFar(at time.Duration, g *queue.Gate) bool {
+	if g == nil || at-l.now.Mono <= l.t.MaxRetryAfter {
+		return false
+	}
+	return l.toldBy(g)
+}
+
+// noPlace refuses a call that finds no place in the queue. A retry has one.
+func (l *lane) noPlace(w *walk, ls *Lease, opens time.Duration, by *queue.Gate) *Error {
+	if w.attempts > 0 {
+		return nil
+	}
+	switch places := l.places(ls.route); {
+	case l.t.Excess == provider.Delay || l.q.Len() < places:
+		return nil
+	case l.t.Excess == provider.Reject:
+		return l.noWait(ls, opens, by)
+	default:
+		return l.refusal(ls, ReasonQueueFull, "every place in the queue is taken", l.soon(max(l.q.Opens(), l.now.Mono)))
+	}
+}
+
+// places is how many may wait.
+func (l *lane) places(r *route) int {
+	if l.t.Excess != provider.Reject {
+		return l.t.MaxQueue
+	}
+	var most int64
+	for _, g := range r.limits {
+		if g.d.Algorithm == provider.LeakyBucket {
+			most = max(most, g.d.Burst)
+		}
+	}
+	return int(most)
+}
+
+// gaveUp is the refusal of a call whose context has ended before it could go.
+func (w *walk) gaveUp(err error) *Error {
+	w.l.lock()
+	e := w.gaveUpLocked(nil, err)
+	w.l.tell(w.l.unlock())
+	return e
+}
+
+func (w *walk) gaveUpLocked(ls *Lease, err error) *Error {
+	l := w.l
+	reason, detail := ReasonCanceled, "the caller gave up"
+	var at time.Duration
+	if errors.Is(err, context.DeadlineExceeded) {
+		reason, detail = ReasonTooLate, "the caller's deadline came first"
+		if ls != nil && ls.route != nil {
+			at, _ = l.opens(ls.route, ls.cost, nil)
+			at = l.soon(at)
+		}
+	}
+	e := l.refusalOf(w, ls, reason, detail, at)
+	e.Err = err
+	return e
+}

@@ -1,0 +1,199 @@
+// Package coordinator lets every call to a provider go at the first instant at
+// which the provider will accept it, and refuses it with guidance where that
+// instant is too far away.
+//
+// The state of one provider is a lane: one mutex, one timer, one order. A call
+// goes at one instant, decided in one place ([queue.Queue] under the lane's
+// mutex), where the breaker, the pauses and every limit are asked together and
+// taken together; before it the call holds nothing. An attempt is classified once
+// and limits, breaker, pause and retry all read that one Feedback. The package
+// starts no goroutine.
+//
+// Not in it: arithmetic of limits (package limit), order (package queue), HTTP
+// (packages dialect and transport), logs and metrics (package telemetry).
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/registry"
+)
+
+// Config is what a Coordinator is made of. The zero value works: the providers
+// of registry.Default, no hooks.
+type Config struct {
+	// Registry holds the providers. nil: &registry.Default.
+	Registry *registry.Registry
+	// Providers are declared for this coordinator alone, for wrapped calls.
+	Providers []provider.Provider
+	// Overrides replace the declared throttle of a provider, by slug: plans.
+	Overrides map[string]provider.Throttle
+	// Classify tells what an error says of a provider where the error does not
+	// itself; false: it does not know. It may be called from many goroutines.
+	Classify func(slug string, err error) (provider.Feedback, bool)
+	// Traces are told what happens; see Trace.
+	Traces []*Trace
+}
+
+// Coordinator is the gate between a program and its providers. It is made by
+// [New] and safe for concurrent use. Two coordinators share nothing.
+type Coordinator struct {
+	registry  *registry.Registry
+	own       map[string]provider.Provider
+	overrides map[string]provider.Throttle
+	classify  func(slug string, err error) (provider.Feedback, bool)
+	traces    traces
+	origin    time.Time     // of the lanes' clocks
+	stopped   chan struct{} // closed by Shutdown
+
+	lanes atomic.Pointer[map[string]*lane] // read without a lock, replaced under mu
+
+	mu   sync.Mutex
+	down bool
+}
+
+// New returns a Coordinator. It reports every fault of the declarations and
+// overrides in cfg at once. Lanes are made at first use, so a provider that is
+// registered later is found, too.
+func New(cfg Config) (*Coordinator, error) {
+	c := &Coordinator{
+		registry:  cfg.Registry,
+		own:       make(map[string]provider.Provider, len(cfg.Providers)),
+		overrides: maps.Clone(cfg.Overrides),
+		classify:  cfg.Classify,
+		traces:    tracesOf(cfg.Traces),
+		origin:    time.Now().Add(-time.Second), // so that instant 0 means "never was"
+		stopped:   make(chan struct{}),
+	}
+	if c.registry == nil {
+		c.registry = &registry.Default
+	}
+	c.lanes.Store(&map[string]*lane{})
+	var faults []error
+	for _, p := range cfg.Providers {
+		if err := p.Validate(); err != nil {
+			faults = append(faults, fmt.Errorf("coordinator: provider %q: %w", p.Slug, err))
+		}
+		if _, taken := c.own[p.Slug]; taken {
+			faults = append(faults, fmt.Errorf("coordinator: provider %q is twice in Config.Providers; drop one", p.Slug))
+		}
+		if _, taken := c.registry.Lookup(p.Slug); taken {
+			faults = append(faults, fmt.Errorf("coordinator: provider %q is in the registry, too; use Config.Overrides or Registry.Replace", p.Slug))
+		}
+		c.own[p.Slug] = p
+	}
+	for slug, t := range cfg.Overrides {
+		if _, ok := c.declared(slug); !ok {
+			faults = append(faults, fmt.Errorf("coordinator: override: %w", c.unknown(slug)))
+		}
+		if err := t.Validate(); err != nil {
+			faults = append(faults, fmt.Errorf("coordinator: override of %q: %w", slug, err))
+		}
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return c, nil
+}
+
+// declared finds a provider's declaration, with its override.
+func (c *Coordinator) declared(slug string) (registry.Entry, bool) {
+	e, ok := c.registry.Lookup(slug)
+	if p, mine := c.own[slug]; mine {
+		e, ok = registry.Entry{Provider: p}, true
+	}
+	if t, over := c.overrides[slug]; over && ok {
+		e.Provider.Throttle = t
+	}
+	return e, ok
+}
+
+// unknown is the error for a slug that nobody declared; it names near ones.
+func (c *Coordinator) unknown(slug string) *Error {
+	near := c.registry.Near(slug)
+	for s := range c.own {
+		if registry.Close(slug, s) {
+			near = append(near, s)
+		}
+	}
+	detail := "no such provider"
+	if len(near) > 0 {
+		detail += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return &Error{Provider: slug, Reason: ReasonUnknownProvider, Stage: StageEntry, detail: detail}
+}
+
+// lane returns the lane of a provider, made at first use.
+func (c *Coordinator) lane(slug string) (*lane, *Error) {
+	if l := (*c.lanes.Load())[slug]; l != nil {
+		return l, nil
+	}
+	e, ok := c.declared(slug)
+	if !ok {
+		return nil, c.unknown(slug)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lanes := *c.lanes.Load()
+	if l := lanes[slug]; l != nil {
+		return l, nil
+	}
+	_, over := c.overrides[slug]
+	l, err := newLane(c, e.Provider, over)
+	if err != nil {
+		return nil, &Error{Provider: slug, Reason: ReasonInvalid, Stage: StageEntry, Err: err, detail: err.Error()}
+	}
+	l.down = c.down
+	lanes = maps.Clone(lanes)
+	lanes[slug] = l
+	c.lanes.Store(&lanes)
+	return l, nil
+}
+
+// Providers returns the declarations in force, with overrides and updates, sorted
+// by slug.
+func (c *Coordinator) Providers() iter.Seq[provider.Provider] {
+	return func(yield func(provider.Provider) bool) {
+		for _, slug := range c.slugs() {
+			e, ok := c.declared(slug)
+			if l := (*c.lanes.Load())[slug]; l != nil {
+				e.Provider, ok = l.provider(), true
+			}
+			if ok && !yield(e.Provider) {
+				return
+			}
+		}
+	}
+}
+
+// Shutdown refuses all who wait and all who come, and waits for what is in flight
+// until ctx ends, whose error it returns then.
+func (c *Coordinator) Shutdown(ctx context.Context) error {
+	c.mu.Lock()
+	if !c.down {
+		c.down = true
+		close(c.stopped)
+	}
+	lanes := *c.lanes.Load()
+	c.mu.Unlock()
+	for _, l := range lanes {
+		l.shut()
+	}
+	for _, l := range lanes {
+		select {
+		case <-l.empty():
+		case <-ctx.Done():
+			return fmt.Errorf("coordinator: shutdown: calls of %s are still in flight: %w", l.slug, ctx.Err())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/queue"
+)
+
+// doorGate is the breaker as a gate. Its mirror is looked at; gobreaker is not
+// asked before a call goes.
+type doorGate struct {
+	queue.Gate
+	l *lane
+}
+
+func (g *doorGate) Look(now time.Duration, _ int64) time.Duration {
+	until, ok := g.l.breaker.Look(g.l.clock)
+	switch {
+	case ok:
+		return now
+	case until.IsZero(): // a probe is out: its answer opens it, or its time-out
+		if until = g.l.breaker.Overdue(); until.IsZero() {
+			return queue.Never
+		}
+	}
+	return g.l.mono(until)
+}
+
+// limitGate is one limit (of one key or endpoint, where its scope says so) as a
+// gate. A limit may be given a not-before, which may move both ways.
+type limitGate struct {
+	queue.Gate
+	l         *lane
+	rule      *limit.Rule
+	d         provider.Limit
+	notBefore time.Duration // told: a spent quota
+	told      time.Duration // when that was
+	trial     time.Duration // without a told reset: the last guess
+}
+
+func (l *lane) newLimitGate(d provider.Limit) *limitGate {
+	g := &limitGate{l: l, d: d, rule: l.fresh[d.Name].Fresh()}
+	g.Init(g, d.Algorithm == provider.InFlight && d.Scope == provider.ScopeProvider)
+	return g
+}
+
+// Look asks the rule at the lane's clock, of which now is a part.
+func (g *limitGate) Look(_ time.Duration, n int64) time.Duration {
+	return max(g.rule.Look(g.l.now, n), g.notBefore)
+}
+
+// spent closes the limit: until the told reset, else until the next boundary of
+// its calendar, else for a hundredth of its window, doubling, at most all of it.
+func (g *limitGate) spent(ls *Lease, advice time.Duration) {
+	l := g.l
+	switch boundary, dated := g.rule.Boundary(l.now); {
+	case advice > 0:
+		g.notBefore = later1(l.now.Mono, advice)
+	case dated:
+		g.notBefore = max(g.notBefore, boundary)
+	default:
+		if ls.granted.Mono <= g.told && g.notBefore > l.now.Mono {
+			return // sent before we knew: tells nothing new
+		}
+		w, _ := g.d.Per.Duration()
+		g.trial = min(max(2*g.trial, w/100), w)
+		g.notBefore = max(g.notBefore, l.now.Mono+g.trial)
+	}
+	g.told = l.now.Mono
+	l.q.Touch(&g.Gate)
+	l.refuseLate(&g.Gate, g.notBefore, provider.QuotaSpent)
+}
+
+// idle tells that the gate is as good as a new one.
+func (g *limitGate) idle(now limit.Now) bool {
+	return g.notBefore <= now.Mono && !g.Waiting() && g.rule.Idle(now)
+}
+
+// later1 is now+d without overflow; Never is not an instant.
+func later1(now, d time.Duration) time.Duration {
+	if d >= queue.Never-1-now {
+		return queue.Never - 1
+	}
+	return now + d
+}
+
+// mono is an instant of the clock on the rules' scale.
+func (l *lane) mono(t time.Time) time.Duration { return l.now.Mono + t.Sub(l.clock) }
+
+// date is the reverse, for people.
+func (l *lane) date(at time.Duration) time.Time {
+	if at >= queue.Never-1 {
+		return time.Time{}
+	}
+	return l.clock.Add(at - l.now.Mono)
+}

@@ -1,0 +1,244 @@
+package coordinator
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/headgate/headgate/breaker"
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/queue"
+)
+
+// lane is one provider in one coordinator: all its gates, its waiters, its timer.
+//
+// Every method but those that lock by themselves needs mu. Hooks and waiters'
+// goroutines run after the unlock: what is to be told is kept in events until a
+// caller's goroutine takes it along.
+type lane struct {
+	c    *Coordinator
+	slug string
+
+	mu      sync.Mutex
+	clock   time.Time              // the reading of this critical section
+	now     limit.Now              // the same on the rules' scales
+	p       provider.Provider      // as in force
+	t       provider.Throttle      // p.Throttle with its defaults
+	b       provider.Retry         // p.Retry with its defaults
+	limits  []provider.Limit       // t expanded
+	fresh   map[string]*limit.Rule // an empty one of each: for one more key
+	over    bool                   // the throttle is not the declared one
+	q       queue.Queue
+	breaker *breaker.Breaker
+	door    doorGate
+	pause   pauseGate
+	general map[string]*limitGate // scope provider, by limit name
+	parts   map[partKey]*part     // keys, endpoints, and both
+	routes  map[routeKey]*route
+	plain   *route   // of calls without key and endpoint
+	keyed   []*route // those that may be forgotten
+	sweep   int      // the next of keyed to look at
+	later   []*later // heap: settlements to come
+	trips   trips
+	budget  budget
+	counts  counts
+	out     int           // leases not released
+	gone    chan struct{} // closed when out reaches 0; nil: nobody asks
+	high    bool          // the queue is over its high-water mark
+	down    bool
+	aligned bool // a limit follows the wall clock
+	events  []event
+	timer   *time.Timer
+	timerAt time.Duration // 0: not set
+}
+
+func newLane(c *Coordinator, p provider.Provider, over bool) (*lane, error) {
+	l := &lane{c: c, slug: p.Slug, over: over}
+	l.door.l = l
+	l.door.Init(&l.door, false)
+	l.pause.init(l, provider.ScopeProvider, "")
+	l.breaker = breaker.New(p.Slug, p.Breaker, p.Timeout)
+	l.p, l.b = p, p.Retry.WithDefaults()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read()
+	return l, l.declare(p.Throttle)
+}
+
+// declare puts a throttle in force: limits are matched by name and scope and keep
+// their history. An invalid one changes nothing.
+func (l *lane) declare(t provider.Throttle) error {
+	limits, err := t.Expand()
+	if err != nil {
+		return err
+	}
+	fresh := make(map[string]*limit.Rule, len(limits))
+	for _, d := range limits { // so that nothing below can fail half-way
+		if fresh[d.Name], err = limit.New(d); err != nil {
+			return fmt.Errorf("limit %q: %w", d.Name, err)
+		}
+	}
+	l.fresh = fresh
+	l.p.Throttle, l.t, l.limits = t, t.WithDefaults(), limits
+	l.renew()
+	return nil
+}
+
+// read reads the clock: once in each critical section, inside the lock.
+func (l *lane) read() {
+	l.clock = time.Now()
+	l.now = limit.Now{Mono: l.clock.Sub(l.c.origin), Wall: time.Duration(l.clock.UnixNano())}
+}
+
+// lock opens a critical section: the clock is read, what is due by it is settled.
+func (l *lane) lock() {
+	l.mu.Lock()
+	l.read()
+	if len(l.later) > 0 {
+		l.settleDue()
+	}
+}
+
+// unlock lets go who may go now, sets the timer and ends the critical section. It
+// returns what happened, to be told by the caller.
+func (l *lane) unlock() []event {
+	l.hand()
+	events := l.events
+	l.events = nil
+	l.mu.Unlock()
+	return events
+}
+
+// hand refuses who is too late, lets go who may go, and sets the timer.
+func (l *lane) hand() {
+	for moved := true; moved; moved = l.breakerMoved() { // an overdue probe fails in a look
+		if l.q.Len() == 0 {
+			continue
+		}
+		for w := l.q.Expired(l.now.Mono); w != nil; w = l.q.Expired(l.now.Mono) {
+			ls := w.Owner.(*Lease)
+			at, by := l.opens(ls.route, ls.cost, nil)
+			l.refuse(ls, l.tooLate(ls, at, by))
+		}
+		l.q.Hand(l.now.Mono, l.goes)
+	}
+	l.pressure()
+	l.setTimer()
+}
+
+// goes is the turn of a call that waited: it takes everything, and is woken.
+func (l *lane) goes(w *queue.Waiter) {
+	ls := w.Owner.(*Lease)
+	ls.route.users--
+	l.take(ls)
+	ls.wait.ready <- struct{}{} // has room for the one message that it ever gets
+}
+
+// take is the instant of going.
+func (l *lane) take(ls *Lease) {
+	ls.granted = l.now
+	ls.state = held
+	ls.token = l.breaker.Take(l.clock)
+	for i, p := range ls.route.pauses {
+		if ls.cost[i+1] != 0 {
+			p.take(ls)
+		}
+	}
+	for i, g := range ls.route.limits {
+		if n := ls.cost[ls.route.skip+i]; n != 0 {
+			g.rule.Take(l.now, n)
+		}
+	}
+	ls.route.users++
+	l.out++
+	l.counts.granted++
+	if !ls.again {
+		l.budget.called(l.now.Mono)
+	}
+}
+
+// setTimer has the lane looked at when the next gate may open, the next waiter is
+// too late or the next settlement is due; never while nobody waits.
+func (l *lane) setTimer() {
+	if l.q.Len() == 0 {
+		if l.timerAt != 0 {
+			l.timer.Stop()
+			l.timerAt = 0
+		}
+		return
+	}
+	at := l.q.Next()
+	if len(l.later) > 0 {
+		at = min(at, l.later[0].at)
+	}
+	if l.aligned { // dates follow the corrected clock; a timer does not
+		at = min(at, l.now.Mono+time.Minute)
+	}
+	if at == l.timerAt {
+		return
+	}
+	l.timerAt = at
+	switch wait := max(at-l.now.Mono, 0); {
+	case at == queue.Never:
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+	case l.timer == nil:
+		l.timer = time.AfterFunc(wait, l.wake)
+	default:
+		l.timer.Reset(wait)
+	}
+}
+
+// wake is the timer. What happens in it is told by a caller's goroutine: that of
+// whom it woke, else the next.
+func (l *lane) wake() {
+	l.lock()
+	l.timerAt = 0
+	l.hand()
+	l.mu.Unlock()
+}
+
+func (l *lane) provider() provider.Provider {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.p
+}
+
+// shut refuses all who wait and all who come.
+func (l *lane) shut() {
+	l.lock()
+	l.down = true
+	for _, w := range l.q.All() {
+		ls := w.Owner.(*Lease)
+		l.refuse(ls, l.refusal(ls, ReasonShutdown, "the coordinator is shut down", 0))
+	}
+	l.tell(l.unlock())
+}
+
+// empty returns a channel that is closed when nothing is in flight.
+func (l *lane) empty() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone == nil {
+		l.gone = make(chan struct{})
+		if l.out == 0 {
+			close(l.gone)
+		}
+	}
+	return l.gone
+}
+
+// left counts a released lease out.
+func (l *lane) left(ls *Lease) {
+	ls.route.users--
+	l.out--
+	if l.out == 0 && l.gone != nil {
+		select {
+		case <-l.gone:
+		default:
+			close(l.gone)
+		}
+	}
+}

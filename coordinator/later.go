@@ -1,0 +1,123 @@
+package coordinator
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/provider"
+)
+
+const (
+	minLinger = 250 * time.Millisecond
+	maxLinger = 10 * time.Second
+)
+
+// later is a settlement to come: of a call without an answer, or (early) of the
+// requests of a call that must have arrived by then. It needs no timer of its own:
+// it is done at the next decision, as of its instant.
+type later struct {
+	at    time.Duration
+	ls    *Lease
+	early bool
+}
+
+type laters []*later
+
+func (h laters) Len() int           { return len(h) }
+func (h laters) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h laters) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *laters) Push(x any)        { *h = append(*h, x.(*later)) }
+func (h *laters) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return x
+}
+
+func (l *lane) settleLater(s *later) { heap.Push((*laters)(&l.later), s) }
+
+// settleDue settles what is due, in order, as of its instant.
+func (l *lane) settleDue() {
+	for len(l.later) > 0 && l.later[0].at <= l.now.Mono {
+		s := heap.Pop((*laters)(&l.later)).(*later)
+		at := limit.Now{Mono: s.at, Wall: l.now.Wall - (l.now.Mono - s.at)}
+		if s.early {
+			l.arrived(s.ls, at)
+		} else {
+			l.settle(s.ls, at, s.ls.f)
+		}
+	}
+	if len(l.later) == 0 {
+		l.later = nil
+	}
+}
+
+// arrived settles the requests of a call that still waits for its answer: they
+// have arrived by the time that the provider declares. Other units wait for it.
+func (l *lane) arrived(ls *Lease, at limit.Now) {
+	if ls.state != held || ls.early {
+		return
+	}
+	ls.early, ls.arrived = true, at
+	for i, g := range ls.route.limits {
+		n := ls.cost[ls.route.skip+i]
+		if n != 0 && g.d.Algorithm != provider.InFlight && g.d.Unit == provider.Requests {
+			g.rule.Settle(ls.granted, at, n, n)
+			l.q.Touch(&g.Gate)
+		}
+	}
+}
+
+// linger is how long a call without an answer may still be on its way.
+func (l *lane) linger() time.Duration {
+	if aw := l.t.ArrivalWithin; aw > 0 {
+		return aw
+	}
+	return min(max(l.trips.longest(l.now.Mono), minLinger), maxLinger)
+}
+
+// trips remembers round trips: the longest of the last minute, and a median of the
+// last few.
+type trips struct {
+	last  [15]time.Duration // a ring
+	n     int
+	worst [7]struct { // by 10 s, a ring: the current one and the minute before
+		slot int64
+		trip time.Duration
+	}
+}
+
+func (t *trips) add(now, trip time.Duration) {
+	t.last[t.n%len(t.last)] = trip
+	t.n++
+	slot := int64(now / (10 * time.Second))
+	w := &t.worst[slot%int64(len(t.worst))]
+	if w.slot != slot {
+		w.slot, w.trip = slot, 0
+	}
+	w.trip = max(w.trip, trip)
+}
+
+func (t *trips) longest(now time.Duration) (trip time.Duration) {
+	slot := int64(now / (10 * time.Second))
+	for _, w := range t.worst {
+		if slot-w.slot < int64(len(t.worst)) {
+			trip = max(trip, w.trip)
+		}
+	}
+	return trip
+}
+
+// median is that of the last 15 round trips; 0: none yet.
+func (t *trips) median() time.Duration {
+	n := min(t.n, len(t.last))
+	if n == 0 {
+		return 0
+	}
+	some := t.last
+	slices.Sort(some[:n])
+	return some[n/2]
+}

@@ -1,0 +1,185 @@
+package coordinator
+
+import (
+	"context"
+	"time"
+
+	"github.com/headgate/headgate/breaker"
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/queue"
+)
+
+// Lease is a call that may go: it holds its units until Report, and its in-flight
+// slot until Release. Its methods are safe for concurrent use and harmless when
+// called late or twice. Every Lease from Acquire must be released.
+type Lease struct {
+	l        *lane
+	route    *route
+	cost     []int64 // by gate of route
+	granted  limit.Now
+	sent     time.Duration // 0: not known
+	settled  limit.Now     // instant from which its units count
+	arrived  limit.Now     // the same for its requests, where early
+	used     []int64       // what was charged by gate, where that is not the cost
+	token    breaker.Token
+	parent   *Lease // of the same provider: its slot serves this one, too
+	state    leaseState
+	early    bool          // its requests have arrived by the time declared, before the answer
+	again    bool          // a retry
+	timeout  time.Duration // of the attempt; 0: none
+	f        provider.Feedback
+	waited   time.Duration
+	wait     *wait // nil: it went at once
+	ctx      leaseContext
+	acquired *walk // of Acquire, where hooks are to be told of the end
+}
+
+// leaseState goes forward only.
+type leaseState uint8
+
+const (
+	waiting leaseState = iota
+	refused
+	held     // gone; no answer yet
+	answered // its units are settled; the slot is held
+	over     // released, or given back
+)
+
+// wait is what a call needs only while it waits.
+type wait struct {
+	queue.Waiter
+	ready   chan struct{} // one message: gone or refused
+	refusal *Error
+	queue   QueueState // at entry
+	since   time.Duration
+	w       *walk
+}
+
+// leaseContext carries a lease to the function that runs under it.
+type leaseContext struct {
+	context.Context
+	lease *Lease
+}
+
+type leaseKey struct{}
+
+var leaseOf any = leaseKey{} // made once: a conversion would allocate
+
+func (c *leaseContext) Value(key any) any {
+	if key == leaseOf {
+		return c.lease
+	}
+	return c.Context.Value(key)
+}
+
+// LeaseFrom returns the lease that the function of Do, Get or Execute runs under.
+func LeaseFrom(ctx context.Context) (*Lease, bool) {
+	ls, ok := ctx.Value(leaseOf).(*Lease)
+	return ls, ok
+}
+
+// outer returns the nearest lease of the same provider that ctx runs under and
+// that has not been released.
+func (l *lane) outer(ctx context.Context) *Lease {
+	for {
+		ls, ok := LeaseFrom(ctx)
+		if !ok {
+			return nil
+		}
+		if ls.l == l {
+			return ls
+		}
+		if ls.ctx.Context == nil {
+			return nil
+		}
+		ctx = ls.ctx.Context
+	}
+}
+
+// Key is the key that the call goes with.
+func (ls *Lease) Key() string { return ls.route.key }
+
+// Waited is how long the call waited before it went.
+func (ls *Lease) Waited() time.Duration { return ls.waited }
+
+// Sent says that the request is on its way now. It matters where the provider
+// declares arrival_within, and for a call that ends without an answer.
+func (ls *Lease) Sent() {
+	l := ls.l
+	l.lock()
+	if ls.state == held && ls.sent == 0 {
+		ls.sent = l.now.Mono
+		if aw := l.t.ArrivalWithin; aw > 0 {
+			l.settleLater(&later{at: later1(ls.sent, aw), ls: ls, early: true})
+		}
+	}
+	l.tell(l.unlock())
+}
+
+// Report tells what the answer said, as soon as it is known: units are settled,
+// and limits, breaker and pauses learn from it. Until Release it may be called
+// again, with the real use of a unit (Used) as far as it is known by then: the
+// last amount told for a unit counts. An outcome that does not exist is Unknown.
+// After Release it does nothing.
+func (ls *Lease) Report(f provider.Feedback) {
+	l := ls.l
+	l.lock()
+	switch ls.state {
+	case held:
+		l.report(ls, f)
+	case answered:
+		l.correct(ls, f.Used)
+	}
+	l.tell(l.unlock())
+}
+
+// Release gives the in-flight slot back. A lease without a Report has been
+// canceled: its units count as if its request had arrived.
+func (ls *Lease) Release() {
+	l := ls.l
+	l.lock()
+	w, took := ls.acquired, l.now.Mono-ls.granted.Mono
+	ls.acquired = nil
+	l.release(ls)
+	if w != nil {
+		w.answer = ls.f
+	}
+	l.tell(l.unlock())
+	ls.ended(w, took)
+}
+
+// Forget says that the request was never sent: everything is given back. After
+// Sent or Report it is a Release.
+func (ls *Lease) Forget() {
+	l := ls.l
+	l.lock()
+	if ls.state == held && ls.sent == 0 {
+		l.giveBack(ls)
+	} else {
+		l.release(ls)
+	}
+	l.tell(l.unlock())
+}
+
+// traced has the hooks told of an acquired lease's end, as of a function's.
+func (ls *Lease) traced(w *walk) {
+	if len(ls.l.c.traces) > 0 {
+		w.attempts = 1
+		ls.acquired = w
+	}
+}
+
+// ended tells the hooks of an acquired lease's end, once.
+func (ls *Lease) ended(w *walk, took time.Duration) {
+	if w == nil {
+		return
+	}
+	ts := ls.l.c.traces
+	ts.attempt(w, took)
+	if o := w.answer.Outcome; o == provider.OK {
+		ts.end(w, nil)
+	} else {
+		ts.end(w, &Error{Provider: ls.l.slug, Reason: reasonOf(o), Stage: StageAttempt, Attempts: 1, Answer: w.answer})
+	}
+}

@@ -1,0 +1,201 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/queue"
+)
+
+const (
+	maxFloor     = 5 * time.Minute
+	floorDecay   = time.Minute // without a refusal: the floor halves
+	trialTimeout = time.Minute // of a provider that declares none
+	warmupFrom   = 0.1         // of the rate
+	strikes      = 3           // unauthorized answers in a row that pause a key
+)
+
+// pauseGate is the provider's own refusal of a scope: nothing goes before until;
+// then one call goes alone, and its answer opens the scope or pauses it again. It
+// is only ever extended, except by Resume.
+type pauseGate struct {
+	queue.Gate
+	l           *lane
+	scope, name string
+
+	on     bool          // paused, or on trial
+	until  time.Duration // nothing goes before; the end of the last pause
+	began  time.Duration // of the last pause: what was sent before knows nothing of it
+	trial  *Lease        // the call that went alone
+	why    provider.Outcome
+	detail string
+
+	floor   time.Duration // next pause without advice; 0: the penalty
+	refused time.Duration // last refusal
+
+	unauthorized int           // answers in a row
+	warm         time.Duration // start of the warm-up; 0: none
+	last         time.Duration // instant at which the last call went in it
+}
+
+func (p *pauseGate) init(l *lane, scope, name string) {
+	p.l, p.scope, p.name = l, scope, name
+	p.Init(p, false)
+}
+
+func (p *pauseGate) Look(now time.Duration, _ int64) time.Duration {
+	switch {
+	case p.warm != 0:
+		return p.paced(now)
+	case !p.on:
+		return now
+	case now < p.until:
+		return p.until
+	case p.trial == nil:
+		return now
+	}
+	return max(now, p.overdue()) // a trial that hangs does not keep the scope for ever
+}
+
+// overdue is the instant at which a trial without an answer has told nothing.
+func (p *pauseGate) overdue() time.Duration {
+	timeout := p.l.p.Timeout
+	if timeout == 0 {
+		timeout = trialTimeout
+	}
+	return p.trial.granted.Mono + timeout
+}
+
+func (p *pauseGate) take(ls *Lease) {
+	if p.warm != 0 {
+		p.last = p.l.now.Mono
+	}
+	if p.on {
+		p.trial = ls
+	}
+}
+
+// paced spaces calls after a pause: at a tenth of the rate, rising linearly to all
+// of it. The rate is that of the limit with the shortest window.
+func (p *pauseGate) paced(now time.Duration) time.Duration {
+	whole := p.l.t.Warmup
+	done := now - p.warm
+	if done >= whole {
+		p.warm = 0
+		return now
+	}
+	share := warmupFrom + (1-warmupFrom)*float64(done)/float64(whole)
+	at := p.last + time.Duration(float64(p.l.interval())/share)
+	if at <= now {
+		return now
+	}
+	return min(at, now+max(whole/100, 1)) // the rate rises meanwhile: look again
+}
+
+// interval is the spacing of requests at the full rate.
+func (l *lane) interval() time.Duration {
+	var shortest, interval time.Duration
+	for _, d := range l.limits {
+		w, _ := d.Per.Duration()
+		if d.Unit != provider.Requests || d.Algorithm == provider.InFlight || shortest != 0 && w >= shortest {
+			continue
+		}
+		shortest, interval = w, w/time.Duration(d.Max)
+	}
+	return interval
+}
+
+// refusedBy pauses the scope on an answer to ls. advice 0: none; least: no shorter
+// than that. An answer to a call that was sent before the pause began neither
+// ends it nor grows its floor; it may extend it by explicit advice.
+func (p *pauseGate) refusedBy(ls *Lease, f provider.Feedback, least time.Duration) {
+	now := p.l.now.Mono
+	news := p.trial == ls || !p.on && ls.granted.Mono > p.began
+	if !news {
+		if f.RetryAfter > 0 {
+			p.extend(later1(now, f.RetryAfter), f.Outcome, f.Detail)
+		}
+		return
+	}
+	wait := f.RetryAfter
+	if wait == 0 {
+		wait = p.grow(now)
+	}
+	p.refused = now
+	p.began = now
+	p.extend(later1(now, max(wait, least)), f.Outcome, f.Detail)
+}
+
+// grow returns the floor and doubles it for the next time: once a pause. It has
+// halved with each minute in which calls could go and none was refused.
+func (p *pauseGate) grow(now time.Duration) time.Duration {
+	floor := max(p.floor, p.l.t.Penalty)
+	for quiet := now - max(p.refused, p.until); quiet >= floorDecay && floor > p.l.t.Penalty; quiet -= floorDecay {
+		floor = max(floor/2, p.l.t.Penalty)
+	}
+	p.floor = min(2*floor, max(maxFloor, p.l.t.Penalty))
+	return floor
+}
+
+// extend pauses until an instant, never for less than before.
+func (p *pauseGate) extend(until time.Duration, why provider.Outcome, detail string) {
+	l := p.l
+	if p.on && until <= p.until {
+		return
+	}
+	p.on, p.until, p.trial, p.warm, p.why, p.detail = true, until, nil, 0, why, detail
+	l.q.Touch(&p.Gate)
+	l.event(event{pause: &PauseChange{Provider: l.slug, Scope: p.scope, Name: p.name, Why: string(why), Until: l.date(until)}})
+	l.refuseLate(&p.Gate, until, why)
+}
+
+// answered sees what the answer to a trial says of its pause.
+func (p *pauseGate) answered(ls *Lease, o provider.Outcome) {
+	if p.trial != ls {
+		return
+	}
+	switch o {
+	case provider.OK, provider.Rejected, provider.Unauthorized, provider.QuotaSpent:
+		p.open()
+	default: // tells nothing of this scope: the next one goes alone
+		p.dropped(ls)
+	}
+}
+
+// open ends the pause.
+func (p *pauseGate) open() {
+	if !p.on {
+		return
+	}
+	p.on, p.until, p.trial = false, min(p.until, p.l.now.Mono), nil
+	if p.l.t.Warmup > 0 && p.l.interval() > 0 {
+		p.warm, p.last = p.l.now.Mono, p.l.now.Mono
+	}
+	p.l.q.Touch(&p.Gate)
+	p.l.event(event{pause: &PauseChange{Provider: p.l.slug, Scope: p.scope, Name: p.name, Why: string(p.why)}})
+}
+
+// dropped gives the place of a trial that never was back.
+func (p *pauseGate) dropped(ls *Lease) {
+	if p.trial == ls {
+		p.trial = nil
+		p.l.q.Touch(&p.Gate)
+	}
+}
+
+// authorized keeps count of unauthorized answers in a row.
+func (p *pauseGate) authorized(ls *Lease, f provider.Feedback) {
+	switch f.Outcome {
+	case provider.OK, provider.Rejected:
+		p.unauthorized = 0
+	case provider.Unauthorized:
+		if p.unauthorized++; p.unauthorized >= strikes {
+			p.refusedBy(ls, provider.Feedback{Outcome: f.Outcome, Detail: f.Detail}, 0)
+		}
+	}
+}
+
+func (p *pauseGate) idle(now time.Duration) bool {
+	return !p.on && p.warm == 0 && p.unauthorized == 0 && !p.Waiting() &&
+		(p.floor == 0 || now-max(p.refused, p.until) > maxFloor)
+}

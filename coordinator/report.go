@@ -1,0 +1,233 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/headgate/headgate/breaker"
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/provider"
+)
+
+// report is the one reading of an attempt's answer: limits, breaker, pauses.
+func (l *lane) report(ls *Lease, f provider.Feedback) {
+	if !f.Outcome.Valid() {
+		f.Outcome = orUnknown(f.Outcome)
+	}
+	f.Unanswered = f.Unanswered || f.Outcome == provider.Canceled
+	ls.f = f
+	l.counts.outcome(f.Outcome)
+	if !f.Unanswered {
+		l.trips.add(l.now.Mono, l.now.Mono-max(ls.granted.Mono, ls.sent))
+		ls.state = answered
+		l.settle(ls, l.now, f)
+	} else {
+		ls.state = answered
+		l.settleUnanswered(ls)
+	}
+	l.breaker.Done(ls.token, l.clock, breakerResult(f.Outcome))
+	l.q.Touch(&l.door.Gate)
+	l.breakerMoved()
+	l.pauses(ls, f)
+	if f.Outcome == provider.QuotaSpent {
+		if g := ls.route.spentLimit(f.Limit); g != nil {
+			g.spent(ls, f.RetryAfter)
+		}
+	}
+}
+
+func orUnknown(o provider.Outcome) provider.Outcome {
+	if o == "" {
+		return provider.OK
+	}
+	return provider.Unknown
+}
+
+func breakerResult(o provider.Outcome) breaker.Result {
+	switch o {
+	case provider.OK, provider.Rejected:
+		return breaker.Success
+	case provider.Overloaded, provider.Failed:
+		return breaker.Failure
+	}
+	return breaker.Neither
+}
+
+// pauses lets an answer open or extend the pauses of its scopes.
+func (l *lane) pauses(ls *Lease, f provider.Feedback) {
+	var target *pauseGate
+	var least time.Duration
+	switch f.Outcome {
+	case provider.RateLimited:
+		target = ls.route.pauseOf(f.Scope)
+	case provider.Banned:
+		target, least = ls.route.pauseOf(f.Scope), l.t.Penalty
+	case provider.Overloaded:
+		if p := ls.route.pauseOf(f.Scope); f.RetryAfter > 0 || p.trial == ls {
+			target = p
+		}
+	}
+	for _, p := range ls.route.pauses {
+		if p == target {
+			p.refusedBy(ls, f, least)
+		} else {
+			p.answered(ls, f.Outcome)
+		}
+	}
+	ls.route.pauseOf(provider.ScopeKey).authorized(ls, f)
+}
+
+// pauseOf is the pause of a scope: the provider's where the call has no such part.
+func (r *route) pauseOf(scope string) *pauseGate {
+	for _, p := range r.pauses[1:] {
+		if p.scope == scope {
+			return p
+		}
+	}
+	return r.pauses[0]
+}
+
+// spentLimit is the limit that an answer calls spent: the named one, else that of
+// the longest window.
+func (r *route) spentLimit(name string) *limitGate {
+	var longest *limitGate
+	var length time.Duration
+	for _, g := range r.limits {
+		if g.d.Name == name {
+			return g
+		}
+		if w, _ := g.d.Per.Duration(); g.d.Algorithm != provider.InFlight && w > length {
+			longest, length = g, w
+		}
+	}
+	return longest
+}
+
+// settle ends the hold of a lease's units: they count from at on, as many as the
+// answer told, and none in a limit that does not charge such an answer.
+func (l *lane) settle(ls *Lease, at limit.Now, f provider.Feedback) {
+	ls.settled = at
+	for i, g := range ls.route.limits {
+		gi := ls.route.skip + i
+		n := ls.cost[gi]
+		if n == 0 || g.d.Algorithm == provider.InFlight {
+			continue
+		}
+		charged := n
+		if used, told := f.Used[g.d.Unit]; told {
+			charged = max(used, 0)
+		}
+		if !f.Unanswered && !charges(g.d, f.Outcome) {
+			charged = 0
+		}
+		if charged != n {
+			ls.use(gi, charged)
+		}
+		if ls.early && g.d.Unit == provider.Requests {
+			g.rule.Correct(ls.arrived, l.now, charged-n)
+		} else {
+			g.rule.Settle(ls.granted, at, n, charged)
+		}
+		l.q.Touch(&g.Gate)
+	}
+}
+
+func charges(d provider.Limit, o provider.Outcome) bool {
+	for _, c := range d.Charges {
+		if c == o {
+			return true
+		}
+	}
+	return len(d.Charges) == 0
+}
+
+// use notes what was charged where that is not the cost.
+func (ls *Lease) use(gate int, n int64) {
+	if ls.used == nil {
+		ls.used = append([]int64(nil), ls.cost...)
+	}
+	ls.used[gate] = n
+}
+
+// correct charges what an answer's later part told.
+func (l *lane) correct(ls *Lease, used map[string]int64) {
+	if ls.f.Unanswered {
+		return // charged by its estimate, at an instant to come
+	}
+	for i, g := range ls.route.limits {
+		gi := ls.route.skip + i
+		n, told := used[g.d.Unit]
+		if !told || ls.cost[gi] == 0 || g.d.Algorithm == provider.InFlight || !charges(g.d, ls.f.Outcome) {
+			continue
+		}
+		before := ls.cost[gi]
+		if ls.used != nil {
+			before = ls.used[gi]
+		}
+		ls.use(gi, max(n, 0))
+		settled := ls.settled
+		switch {
+		case g.rule.Sent():
+			settled = ls.granted
+		case ls.early && g.d.Unit == provider.Requests:
+			settled = ls.arrived
+		}
+		g.rule.Correct(settled, l.now, ls.used[gi]-before)
+		l.q.Touch(&g.Gate)
+	}
+}
+
+// settleUnanswered settles a call that ended without an answer and may still be on
+// its way: linger after it was sent (after now, where that is not known), and not
+// before now.
+func (l *lane) settleUnanswered(ls *Lease) {
+	at := later1(l.now.Mono, l.linger())
+	if ls.sent != 0 {
+		at = max(later1(ls.sent, l.linger()), l.now.Mono)
+	}
+	if at == l.now.Mono {
+		l.settle(ls, l.now, ls.f)
+		return
+	}
+	l.settleLater(&later{at: at, ls: ls})
+}
+
+// release ends a lease: the slot is free, what was not reported was canceled.
+func (l *lane) release(ls *Lease) {
+	switch ls.state {
+	case held:
+		l.report(ls, provider.Feedback{Outcome: provider.Canceled, Unanswered: true})
+	case answered:
+	default:
+		return
+	}
+	ls.state = over
+	l.freeSlots(ls)
+	l.left(ls)
+}
+
+func (l *lane) freeSlots(ls *Lease) {
+	for i, g := range ls.route.limits {
+		if n := ls.cost[ls.route.skip+i]; n != 0 && g.d.Algorithm == provider.InFlight {
+			g.rule.Settle(ls.granted, l.now, n, n)
+			l.q.Touch(&g.Gate)
+		}
+	}
+}
+
+// giveBack undoes take: the call was never sent.
+func (l *lane) giveBack(ls *Lease) {
+	ls.state = over
+	for i, g := range ls.route.limits {
+		if n := ls.cost[ls.route.skip+i]; n != 0 {
+			g.rule.GiveBack(ls.granted, l.now, n)
+			l.q.Touch(&g.Gate)
+		}
+	}
+	for _, p := range ls.route.pauses {
+		p.dropped(ls)
+	}
+	l.breaker.Done(ls.token, l.clock, breaker.Neither)
+	l.q.Touch(&l.door.Gate)
+	l.counts.granted--
+	l.left(ls)
+}

@@ -1,0 +1,150 @@
+package coordinator
+
+import (
+	"math"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/headgate/headgate/provider"
+)
+
+// retry is the back-off of one retrying call, made at its first retry.
+type retry struct{ backoff.ExponentialBackOff }
+
+// newRetry gives intervals of [d, 1.5 d], d = min(base × 2ⁿ, max): jitter only
+// upwards, never before a told instant.
+func newRetry(base, most time.Duration) *retry {
+	r := &retry{backoff.ExponentialBackOff{
+		InitialInterval:     base + base/4,
+		RandomizationFactor: 0.2,
+		Multiplier:          2,
+		MaxInterval:         most + most/4,
+		MaxElapsedTime:      0, // its default would end retries after 15 minutes
+		Stop:                backoff.Stop,
+		Clock:               backoff.SystemClock,
+	}}
+	r.Reset()
+	return r
+}
+
+// again decides on an attempt that failed: nil where the call may be tried again
+// (after its back-off), else the final error.
+func (w *walk) again(ls *Lease, err error) *Error {
+	l := w.l
+	l.lock()
+	pauses, may := l.mayRetry(w)
+	var delay time.Duration
+	if may && pauses {
+		if w.retry == nil {
+			w.retry = newRetry(l.b.Base, l.b.Max)
+		}
+		delay = max(w.retry.NextBackOff(), w.answer.RetryAfter)
+	}
+	e := l.failure(w, ls, err, delay)
+	if may {
+		left, at := l.maxWait(w), later1(l.now.Mono, delay)
+		if left < 0 || delay > left || at > l.deadline(w, left) || delay > l.t.MaxRetryAfter {
+			may = false
+		}
+	}
+	if may {
+		l.budget.retried(l.now.Mono)
+		l.counts.retries++
+	}
+	l.tell(l.unlock())
+	if !may {
+		return e
+	}
+	if delay > 0 {
+		return w.sleep(delay, e)
+	}
+	return nil
+}
+
+// mayRetry says whether an outcome is sent again, and whether after a back-off (a
+// rate-limited call waits in its place, behind the pause).
+func (l *lane) mayRetry(w *walk) (backoff, may bool) {
+	switch w.answer.Outcome {
+	case provider.RateLimited:
+		may = true
+	case provider.Overloaded:
+		backoff, may = true, w.call.Replayable || w.answer.Before
+	case provider.Failed:
+		backoff, may = true, w.call.Replayable
+	}
+	may = may && !l.b.Off && w.attempts < l.b.Attempts && l.budget.allows(l.now.Mono, l.b.Budget)
+	return backoff, may
+}
+
+// sleep waits a back-off out, without a slot. It returns e where the call ended.
+func (w *walk) sleep(d time.Duration, e *Error) *Error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	start := time.Now()
+	select {
+	case <-t.C:
+		w.waited += time.Since(start)
+		return nil
+	case <-w.ctx.Done():
+	case <-w.l.c.stopped:
+	}
+	return e
+}
+
+// final completes the refusal of a retry: it is what the provider said last that
+// ends the call; when to come back is what the refusal knows.
+func (w *walk) final(refusal *Error) *Error {
+	if w.attempts == 0 {
+		return refusal
+	}
+	refusal.Stage, refusal.Attempts, refusal.Answer = StageRetry, w.attempts, w.answer
+	if refusal.Reason == ReasonTooLate || refusal.Reason == ReasonRateLimited {
+		refusal.Reason = reasonOf(w.answer.Outcome)
+		refusal.Err = w.cause
+	} else if refusal.Err == nil {
+		refusal.Err = w.cause
+	}
+	return refusal
+}
+
+// budget bounds retries to a share of the calls of the last 10 s, at least 10.
+type budget struct {
+	slots [10]struct {
+		second         int64
+		calls, retries int
+	}
+}
+
+const leastRetries = 10
+
+func (b *budget) slot(now time.Duration) (calls, retries *int) {
+	s := int64(now / time.Second)
+	x := &b.slots[s%int64(len(b.slots))]
+	if x.second != s {
+		x.second, x.calls, x.retries = s, 0, 0
+	}
+	return &x.calls, &x.retries
+}
+
+func (b *budget) called(now time.Duration) {
+	calls, _ := b.slot(now)
+	*calls++
+}
+
+func (b *budget) retried(now time.Duration) {
+	_, retries := b.slot(now)
+	*retries++
+}
+
+func (b *budget) allows(now time.Duration, share float64) bool {
+	s := int64(now / time.Second)
+	var calls, retries int
+	for _, x := range b.slots {
+		if s-x.second < int64(len(b.slots)) {
+			calls += x.calls
+			retries += x.retries
+		}
+	}
+	return retries < max(leastRetries, int(math.Ceil(share*float64(calls))))
+}

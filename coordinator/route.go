@@ -1,0 +1,291 @@
+package coordinator
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/queue"
+)
+
+// routeKey names the calls that need the same gates.
+type routeKey struct{ endpoint, key string }
+
+// route is what a call needs: the gates of its provider, endpoint and key. The
+// first of its gates is the breaker's, then come the pauses, then the limits.
+type route struct {
+	queue.Route
+	routeKey
+	pauses []*pauseGate
+	limits []*limitGate
+	skip   int     // number of gates before the limits
+	cost   []int64 // of a call that names no cost, by gate
+	parts  []*part
+	users  int // leases out, calls that wait
+}
+
+// partKey names a scope smaller than the provider: one of the two may be empty.
+type partKey struct{ endpoint, key string }
+
+// part is the state of one key, one endpoint, or both: forgotten when idle.
+type part struct {
+	id     partKey
+	pause  *pauseGate // nil where both are named
+	limits map[string]*limitGate
+	refs   int // routes
+}
+
+// route returns the route of an endpoint and a key, made at first use. Two idle
+// ones are looked at and forgotten with each that is asked for.
+func (l *lane) route(endpoint, key string) *route {
+	if len(l.keyed) > 0 {
+		l.forgetIdle()
+	}
+	if endpoint == "" && key == "" {
+		return l.plain
+	}
+	id := routeKey{endpoint, key}
+	r := l.routes[id]
+	if r == nil {
+		r = l.newRoute(id)
+		l.routes[id] = r
+		if key != "" || len(l.p.Endpoints) == 0 {
+			l.keyed = append(l.keyed, r)
+		}
+	}
+	return r
+}
+
+func (l *lane) newRoute(id routeKey) *route {
+	r := &route{routeKey: id, pauses: []*pauseGate{&l.pause}}
+	if id.endpoint != "" {
+		r.pauses = append(r.pauses, l.partOf(r, partKey{endpoint: id.endpoint}).pause)
+	}
+	if id.key != "" {
+		r.pauses = append(r.pauses, l.partOf(r, partKey{key: id.key}).pause)
+	}
+	instead := slices.ContainsFunc(l.limits, func(d provider.Limit) bool {
+		return d.Instead && slices.Contains(d.Endpoints, id.endpoint)
+	})
+	for _, d := range l.limits {
+		if len(d.Endpoints) == 0 && instead || len(d.Endpoints) > 0 && !slices.Contains(d.Endpoints, id.endpoint) {
+			continue
+		}
+		r.limits = append(r.limits, l.limitOf(r, d))
+	}
+	r.skip = 1 + len(r.pauses)
+	r.Gates = append(make([]*queue.Gate, 0, r.skip+len(r.limits)), &l.door.Gate)
+	for _, p := range r.pauses {
+		r.Gates = append(r.Gates, &p.Gate)
+	}
+	for _, g := range r.limits {
+		r.Gates = append(r.Gates, &g.Gate)
+	}
+	r.cost = l.costOf(r, nil)
+	return r
+}
+
+// limitOf returns the gate of a limit for a route, by the limit's scope.
+func (l *lane) limitOf(r *route, d provider.Limit) *limitGate {
+	limits := l.general
+	switch d.Scope {
+	case provider.ScopeKey:
+		limits = l.partOf(r, partKey{key: r.key}).limits
+	case provider.ScopeEndpoint:
+		limits = l.partOf(r, partKey{endpoint: r.endpoint}).limits
+	case provider.ScopeKeyEndpoint:
+		limits = l.partOf(r, partKey{r.endpoint, r.key}).limits
+	}
+	g := limits[d.Name]
+	if g == nil {
+		g = l.newLimitGate(d)
+		limits[d.Name] = g
+	}
+	l.aligned = l.aligned || g.rule.Aligned()
+	return g
+}
+
+func (l *lane) partOf(r *route, id partKey) *part {
+	pt := l.parts[id]
+	if pt == nil {
+		pt = &part{id: id, limits: make(map[string]*limitGate)}
+		switch {
+		case id.key == "":
+			pt.pause = new(pauseGate)
+			pt.pause.init(l, provider.ScopeEndpoint, id.endpoint)
+		case id.endpoint == "":
+			pt.pause = new(pauseGate)
+			pt.pause.init(l, provider.ScopeKey, id.key)
+		}
+		l.parts[id] = pt
+	}
+	if !slices.Contains(r.parts, pt) {
+		r.parts = append(r.parts, pt)
+		pt.refs++
+	}
+	return pt
+}
+
+// forgetIdle looks at two routes and drops those that are as good as new.
+func (l *lane) forgetIdle() {
+	for range min(2, len(l.keyed)) {
+		l.sweep %= len(l.keyed)
+		if r := l.keyed[l.sweep]; !l.idle(r) {
+			l.sweep++
+			continue
+		}
+		l.forget(l.keyed[l.sweep])
+		last := len(l.keyed) - 1
+		l.keyed[l.sweep] = l.keyed[last]
+		l.keyed[last] = nil
+		l.keyed = l.keyed[:last]
+		if last == 0 {
+			l.keyed = nil
+			return
+		}
+	}
+}
+
+func (l *lane) idle(r *route) bool {
+	if r.users > 0 {
+		return false
+	}
+	for _, pt := range r.parts {
+		if pt.pause != nil && !pt.pause.idle(l.now.Mono) {
+			return false
+		}
+		for _, g := range pt.limits {
+			if !g.idle(l.now) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (l *lane) forget(r *route) {
+	delete(l.routes, r.routeKey)
+	for _, pt := range r.parts {
+		if pt.refs--; pt.refs == 0 {
+			delete(l.parts, pt.id)
+		}
+	}
+}
+
+// costOf spells a call's cost out by gate: what the call names, else what its
+// endpoint costs, else one request. A unit that no limit counts is ignored.
+func (l *lane) costOf(r *route, named map[string]int64) []int64 {
+	var declared map[string]int64
+	for i := range l.p.Endpoints {
+		if l.p.Endpoints[i].Name == r.endpoint {
+			declared = l.p.Endpoints[i].Cost
+		}
+	}
+	cost := make([]int64, len(r.Gates))
+	for i := range r.skip {
+		cost[i] = 1
+	}
+	for i, g := range r.limits {
+		cost[r.skip+i] = unitCost(g.d, named, declared)
+	}
+	return cost
+}
+
+func unitCost(d provider.Limit, named, declared map[string]int64) int64 {
+	if d.Algorithm == provider.InFlight {
+		return 1
+	}
+	if n, ok := named[d.Unit]; ok {
+		return n
+	}
+	if n, ok := declared[d.Unit]; ok {
+		return n
+	}
+	if d.Unit == provider.Requests {
+		return 1
+	}
+	return 0
+}
+
+// check finds what is wrong with a call before it costs anything.
+func (l *lane) check(call Call) (detail string) {
+	for unit, n := range call.Cost {
+		if n < 0 {
+			return fmt.Sprintf("cost of %d %s is below 0", n, unit)
+		}
+	}
+	if call.Priority < Bulk || call.Priority > Interactive {
+		return fmt.Sprintf("priority %d is none of Bulk, Normal, Interactive", call.Priority)
+	}
+	if call.Endpoint == "" || len(l.p.Endpoints) == 0 {
+		return ""
+	}
+	names := make([]string, len(l.p.Endpoints))
+	for i, e := range l.p.Endpoints {
+		if e.Name == call.Endpoint {
+			return ""
+		}
+		names[i] = e.Name
+	}
+	return fmt.Sprintf("no such endpoint %q; declared are %s", call.Endpoint, strings.Join(names, ", "))
+}
+
+// tooHeavy returns the first limit that can never admit such a cost.
+func (r *route) tooHeavy(cost []int64) *limitGate {
+	for i, g := range r.limits {
+		if n := cost[r.skip+i]; n > 0 && n > g.rule.Heaviest() {
+			return g
+		}
+	}
+	return nil
+}
+
+// opens is a lower bound on the instant at which a call could go that comes behind
+// ahead, and the gate which says so. It costs O(gates).
+func (l *lane) opens(r *route, cost, ahead []int64) (at time.Duration, by *queue.Gate) {
+	at = l.now.Mono
+	for i, g := range r.Gates[:r.skip] {
+		if cost[i] == 0 {
+			continue
+		}
+		if t := l.aheadLook(i, r); t > at && t != queue.Never {
+			at, by = t, g
+		}
+	}
+	for i, g := range r.limits {
+		n := cost[r.skip+i]
+		if n == 0 {
+			continue
+		}
+		if t := g.Look(l.now.Mono, n); t > at && t != queue.Never {
+			at, by = t, &g.Gate
+		}
+		if ahead == nil {
+			continue
+		}
+		if sum := ahead[r.skip+i]; sum > 0 && sum < math.MaxInt64-n {
+			if g.d.Algorithm == provider.LeakyBucket {
+				n = 1 // a heavy call goes at once and keeps its distance afterwards
+			}
+			if t := g.rule.When(l.now, sum+n); t > at && t != queue.Never {
+				at, by = t, &g.Gate
+			}
+		}
+	}
+	return at, by
+}
+
+// aheadLook is what the i-th gate before the limits says.
+func (l *lane) aheadLook(i int, r *route) time.Duration {
+	if i == 0 {
+		return l.now.Mono // a probe's answer may come any time
+	}
+	p := r.pauses[i-1]
+	if p.on && p.until > l.now.Mono {
+		return p.until // not the trial's time-out: its answer may come any time
+	}
+	return l.now.Mono
+}

@@ -1,0 +1,247 @@
+package coordinator
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/queue"
+)
+
+// shownKeys is how many keys a State lists: the busiest.
+const shownKeys = 100
+
+// LimitState is one limit as it stands.
+type LimitState struct {
+	Name    string          `json:"name"`
+	Unit    string          `json:"unit"`
+	Max     int64           `json:"max"`
+	Used    int64           `json:"used"` // charged and still counting
+	Held    int64           `json:"held"` // of calls that have no answer yet
+	Per     provider.Period `json:"per,omitempty"`
+	ResetAt time.Time       `json:"reset_at,omitzero"` // when units come back; zero: none is out
+	Origin  string          `json:"origin"`            // declared | overridden | learned | assumed
+}
+
+// QueueState is the queue of a provider.
+type QueueState struct {
+	Length   int           `json:"length"`
+	Capacity int           `json:"capacity"` // 0: no bound
+	Wait     time.Duration `json:"wait"`     // estimated, for one who came now: a lower bound
+}
+
+// BreakerState is the breaker of a provider.
+type BreakerState struct {
+	State    string    `json:"state"` // closed | open | half-open | off
+	Failures int       `json:"failures"`
+	Until    time.Time `json:"until,omitzero"` // of open
+}
+
+// PauseState is one pause in force.
+type PauseState struct {
+	Scope string    `json:"scope"`
+	Name  string    `json:"name,omitempty"` // the key's alias, or the endpoint
+	Why   string    `json:"why"`
+	Until time.Time `json:"until"`
+	Trial bool      `json:"trial"` // it is over; one call has gone alone
+}
+
+// KeyState is one key, by its alias.
+type KeyState struct {
+	Key      string       `json:"key"`
+	InFlight int          `json:"in_flight"`
+	Limits   []LimitState `json:"limits,omitempty"`
+	Pause    *PauseState  `json:"pause,omitempty"`
+}
+
+// State is one provider at one instant.
+type State struct {
+	Provider  string                     `json:"provider"`
+	At        time.Time                  `json:"at"`
+	Limits    []LimitState               `json:"limits"` // that all calls share
+	Endpoints map[string][]LimitState    `json:"endpoints,omitempty"`
+	Keys      []KeyState                 `json:"keys,omitempty"` // the 100 busiest
+	KeyCount  int                        `json:"key_count"`
+	Queue     QueueState                 `json:"queue"`
+	Oldest    time.Duration              `json:"oldest"` // wait so far of the call that came first
+	InFlight  int                        `json:"in_flight"`
+	Breaker   BreakerState               `json:"breaker"`
+	Pauses    []PauseState               `json:"pauses,omitempty"`
+	RoundTrip time.Duration              `json:"round_trip"` // median of the last few
+	Granted   int64                      `json:"granted"`    // attempts that went
+	Retries   int64                      `json:"retries"`
+	Outcomes  map[provider.Outcome]int64 `json:"outcomes,omitempty"`
+	Refused   map[Reason]int64           `json:"refused,omitempty"`
+	Ignored   int64                      `json:"ignored"` // units named by calls that no limit counts
+	Lingering int                        `json:"lingering"`
+}
+
+// counts is what happened since the lane was made.
+type counts struct {
+	granted, retries, ignored int64
+	outcomes                  map[provider.Outcome]int64
+	refusals                  map[Reason]int64
+}
+
+func (c *counts) outcome(o provider.Outcome) {
+	if c.outcomes == nil {
+		c.outcomes = make(map[provider.Outcome]int64)
+	}
+	c.outcomes[o]++
+}
+
+func (c *counts) refused(r Reason) {
+	if c.refusals == nil {
+		c.refusals = make(map[Reason]int64)
+	}
+	c.refusals[r]++
+}
+
+// State returns the state of one provider.
+func (c *Coordinator) State(slug string) (State, error) {
+	l, err := c.lane(slug)
+	if err != nil {
+		return State{}, err
+	}
+	return l.state(), nil
+}
+
+// States returns the state of every provider that was used, sorted by slug.
+func (c *Coordinator) States() []State {
+	lanes := *c.lanes.Load()
+	states := make([]State, 0, len(lanes))
+	for _, slug := range slices.Sorted(maps.Keys(lanes)) {
+		states = append(states, lanes[slug].state())
+	}
+	return states
+}
+
+func (l *lane) state() State {
+	l.lock()
+	defer func() { l.tell(l.unlock()) }()
+	s := State{
+		Provider: l.slug, At: l.clock, Queue: l.queueState(), InFlight: l.out, RoundTrip: l.trips.median(),
+		Granted: l.counts.granted, Retries: l.counts.retries, Ignored: l.counts.ignored, Lingering: len(l.later),
+		Outcomes: maps.Clone(l.counts.outcomes), Refused: maps.Clone(l.counts.refusals),
+	}
+	if w := l.q.Oldest(); w != nil {
+		s.Oldest = l.now.Mono - w.Owner.(*Lease).wait.since
+	}
+	until := time.Time{}
+	bs, until := l.breaker.State(l.clock)
+	s.Breaker = BreakerState{State: string(bs), Failures: l.breaker.Failures(), Until: until}
+	if l.breaker == nil {
+		s.Breaker.State = "off"
+	}
+	for _, d := range l.limits {
+		if g := l.general[d.Name]; g != nil {
+			s.Limits = append(s.Limits, *g.state())
+		}
+	}
+	if p := l.pause.state(); p != nil {
+		s.Pauses = append(s.Pauses, *p)
+	}
+	l.partStates(&s)
+	return s
+}
+
+// partStates fills in endpoints and keys.
+func (l *lane) partStates(s *State) {
+	inFlight := make(map[string]int)
+	for id, r := range l.routes {
+		inFlight[id.key] += r.users
+	}
+	for id, pt := range l.parts {
+		var limits []LimitState
+		for _, d := range l.limits {
+			if g := pt.limits[d.Name]; g != nil {
+				limits = append(limits, *g.state())
+			}
+		}
+		if pt.pause != nil {
+			if p := pt.pause.state(); p != nil {
+				s.Pauses = append(s.Pauses, *p)
+			}
+		}
+		if id.key == "" && len(limits) > 0 {
+			if s.Endpoints == nil {
+				s.Endpoints = make(map[string][]LimitState)
+			}
+			s.Endpoints[id.endpoint] = limits
+		}
+		if id.endpoint == "" {
+			k := KeyState{Key: id.key, InFlight: inFlight[id.key], Limits: limits}
+			if pt.pause != nil {
+				k.Pause = pt.pause.state()
+			}
+			s.Keys = append(s.Keys, k)
+		}
+	}
+	s.KeyCount = len(s.Keys)
+	slices.SortFunc(s.Keys, func(a, b KeyState) int {
+		return cmp.Or(cmp.Compare(a.busy(), b.busy())*-1, cmp.Compare(a.Key, b.Key))
+	})
+	s.Keys = slices.Clip(s.Keys[:min(len(s.Keys), shownKeys)])
+	slices.SortFunc(s.Pauses, func(a, b PauseState) int {
+		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func (k KeyState) busy() (share float64) {
+	for _, l := range k.Limits {
+		share = max(share, float64(l.Used+l.Held)/float64(l.Max))
+	}
+	return share + float64(k.InFlight)
+}
+
+func (g *limitGate) state() *LimitState {
+	u := g.rule.Usage(g.l.now)
+	s := &LimitState{Name: g.d.Name, Unit: g.d.Unit, Max: g.d.Max, Used: u.Used, Held: u.Held, Per: g.d.Per, Origin: "declared"}
+	switch {
+	case g.notBefore > g.l.now.Mono:
+		s.Origin = "learned"
+		u.ResetAt = max(u.ResetAt, g.notBefore)
+	case g.l.over:
+		s.Origin = "overridden"
+	case g.d.Basis == provider.BasisAssumed:
+		s.Origin = "assumed"
+	}
+	if u.ResetAt > g.l.now.Mono {
+		s.ResetAt = g.l.date(u.ResetAt)
+	}
+	return s
+}
+
+func (p *pauseGate) state() *PauseState {
+	if !p.on {
+		return nil
+	}
+	return &PauseState{Scope: p.scope, Name: p.name, Why: string(p.why), Until: p.l.date(p.until), Trial: p.trial != nil}
+}
+
+// queueState is the queue now; the wait is that of one who needs what all need.
+func (l *lane) queueState() QueueState {
+	s := QueueState{Length: l.q.Len(), Capacity: l.places(l.plain)}
+	if l.t.Excess == provider.Delay {
+		s.Capacity = 0
+	}
+	if s.Length == 0 {
+		return s
+	}
+	var at time.Duration
+	for i, g := range l.plain.limits {
+		if n := l.plain.cost[l.plain.skip+i]; n > 0 && g.d.Scope == provider.ScopeProvider {
+			if t := g.rule.When(l.now, int64(s.Length+1)*n); t != limit.Never {
+				at = max(at, t)
+			}
+		}
+	}
+	if opens := l.q.Opens(); opens != queue.Never {
+		at = max(at, opens)
+	}
+	s.Wait = max(at-l.now.Mono, 0)
+	return s
+}

@@ -1,0 +1,202 @@
+package coordinator
+
+import (
+	"context"
+	"time"
+
+	"github.com/headgate/headgate/breaker"
+	"github.com/headgate/headgate/provider"
+)
+
+// CallInfo names a call to hooks.
+type CallInfo struct {
+	Provider, Endpoint, Key, Flow string
+	Priority                      Priority
+	Attempt                       int // the first is 1; 0: none yet
+}
+
+// Trace is told what happens. Each hook may be nil. Hooks run on callers'
+// goroutines, never under a lock and never on the timer; those of one lane's
+// state (Breaker, Paused, Pressure) on that of some caller of that lane, soon
+// after. A slow hook delays the call that runs it, and no other.
+type Trace struct {
+	// Waiting: the call waits for its turn.
+	Waiting func(ctx context.Context, call CallInfo, queue QueueState)
+	// Going: the call goes now; waited is its whole wait so far.
+	Going func(ctx context.Context, call CallInfo, waited time.Duration)
+	// Attempt: one attempt has ended and been classified.
+	Attempt func(ctx context.Context, call CallInfo, f provider.Feedback, took time.Duration)
+	// End: a call that went has ended; err is nil or an *Error.
+	End func(ctx context.Context, call CallInfo, err error, took time.Duration)
+	// Refused: a call was refused, by us: it did not go (again).
+	Refused func(ctx context.Context, call CallInfo, err *Error)
+	// Breaker: the breaker changed its state.
+	Breaker func(BreakerChange)
+	// Paused: a scope is paused, longer than before, or open again.
+	Paused func(PauseChange)
+	// Pressure: the queue has filled to 80 %, or emptied to 50 %, of its places.
+	Pressure func(PressureChange)
+}
+
+// BreakerChange is one transition: closed, open, half-open.
+type BreakerChange struct {
+	Provider, From, To string
+	Until              time.Time // of open
+}
+
+// PauseChange is the beginning, the extension (Until) or the end (zero Until) of a
+// pause.
+type PauseChange struct {
+	Provider, Scope, Name string // Name: the key's alias, or the endpoint
+	Why                   string // an outcome, or what the caller of Pause said
+	Until                 time.Time
+}
+
+// PressureChange tells producers to slow down (High), or that they may go on.
+type PressureChange struct {
+	Provider string
+	High     bool
+	Queue    QueueState
+}
+
+// traces are the hooks of a coordinator; nil where there are none.
+type traces []*Trace
+
+func tracesOf(given []*Trace) (ts traces) {
+	for _, t := range given {
+		if t != nil {
+			ts = append(ts, t)
+		}
+	}
+	return ts
+}
+
+func (w *walk) info() CallInfo {
+	c := w.call
+	return CallInfo{c.Provider, c.Endpoint, c.Key, c.Flow, c.Priority, w.attempts}
+}
+
+func (ts traces) waiting(w *walk, q QueueState) {
+	for _, t := range ts {
+		if t.Waiting != nil {
+			t.Waiting(w.ctx, w.info(), q)
+		}
+	}
+}
+
+func (ts traces) going(w *walk, ls *Lease) {
+	for _, t := range ts {
+		if t.Going != nil {
+			info := w.info()
+			info.Attempt++
+			t.Going(w.ctx, info, ls.waited)
+		}
+	}
+}
+
+func (ts traces) attempt(w *walk, took time.Duration) {
+	for _, t := range ts {
+		if t.Attempt != nil {
+			t.Attempt(w.ctx, w.info(), w.answer, took)
+		}
+	}
+}
+
+func (ts traces) end(w *walk, e *Error) {
+	for _, t := range ts {
+		if t.End != nil {
+			var err error
+			if e != nil {
+				err = e
+			}
+			t.End(w.ctx, w.info(), err, time.Since(w.start))
+		}
+	}
+}
+
+func (ts traces) refused(w *walk, e *Error) {
+	for _, t := range ts {
+		if t.Refused != nil {
+			t.Refused(w.ctx, w.info(), e)
+		}
+	}
+}
+
+// event is a change of a lane that is told after the unlock: one of these.
+type event struct {
+	breaker  *BreakerChange
+	pause    *PauseChange
+	pressure *PressureChange
+}
+
+// event notes what is to be told.
+func (l *lane) event(e event) {
+	if len(l.c.traces) > 0 {
+		l.events = append(l.events, e)
+	}
+}
+
+// tell runs hooks. It needs the lock not to be held.
+func (l *lane) tell(events []event) {
+	for _, e := range events {
+		for _, t := range l.c.traces {
+			switch {
+			case e.breaker != nil && t.Breaker != nil:
+				t.Breaker(*e.breaker)
+			case e.pause != nil && t.Paused != nil:
+				t.Paused(*e.pause)
+			case e.pressure != nil && t.Pressure != nil:
+				t.Pressure(*e.pressure)
+			}
+		}
+	}
+}
+
+// tellPending tells what the timer left to be told.
+func (l *lane) tellPending() {
+	if len(l.c.traces) == 0 {
+		return
+	}
+	l.mu.Lock()
+	events := l.events
+	l.events = nil
+	l.mu.Unlock()
+	l.tell(events)
+}
+
+// breakerMoved tells of the breaker's changes; an open one refuses all who wait.
+func (l *lane) breakerMoved() bool {
+	changes := l.breaker.Changes()
+	for _, c := range changes {
+		l.event(event{breaker: &BreakerChange{l.slug, string(c.From), string(c.To), c.Until}})
+		l.q.Touch(&l.door.Gate)
+		if c.To != breaker.Open {
+			continue
+		}
+		for _, w := range l.q.All() {
+			ls := w.Owner.(*Lease)
+			if ls.needs(&l.door.Gate) {
+				l.refuse(ls, l.refusal(ls, ReasonCircuitOpen, "the circuit has opened", l.mono(c.Until)))
+			}
+		}
+	}
+	return len(changes) > 0
+}
+
+// pressure tells producers when the queue crosses its marks.
+func (l *lane) pressure() {
+	places := l.places(l.plain)
+	if places == 0 || l.t.Excess == provider.Delay {
+		return
+	}
+	n := l.q.Len()
+	switch {
+	case !l.high && n*5 >= places*4:
+		l.high = true
+	case l.high && n*2 <= places:
+		l.high = false
+	default:
+		return
+	}
+	l.event(event{pressure: &PressureChange{l.slug, l.high, l.queueState()}})
+}

@@ -1,0 +1,211 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/queue"
+)
+
+// Update puts another throttle in force, live: limits are matched by name and
+// scope, and keep their history; waiters stay in their order; a lowered limit
+// counts at once; pauses for unauthorized answers end. An invalid throttle changes
+// nothing.
+func (c *Coordinator) Update(slug string, t provider.Throttle) error {
+	l, unknown := c.lane(slug)
+	if unknown != nil {
+		return unknown
+	}
+	l.lock()
+	p := l.p
+	p.Throttle = t
+	err := p.Validate()
+	if err == nil {
+		err = l.declare(t)
+	}
+	if err == nil {
+		l.over = true
+		l.eachPause(func(p *pauseGate) {
+			p.unauthorized = 0
+			if p.why == provider.Unauthorized {
+				p.open()
+			}
+		})
+	}
+	l.tell(l.unlock())
+	if err != nil {
+		return fmt.Errorf("coordinator: update of %q: %w", slug, err)
+	}
+	return nil
+}
+
+// Pause lets nothing go to a provider before an instant; why is shown. A pause is
+// only ever extended, except by Resume.
+func (c *Coordinator) Pause(slug string, until time.Time, why string) error {
+	l, unknown := c.lane(slug)
+	if unknown != nil {
+		return unknown
+	}
+	l.lock()
+	at := l.mono(until)
+	if at <= l.now.Mono {
+		l.tell(l.unlock())
+		return fmt.Errorf("coordinator: pause of %q: until %s is not in the future", slug, until.Format(time.RFC3339))
+	}
+	l.pause.began = l.now.Mono
+	l.pause.extend(at, provider.Outcome(why), why)
+	l.tell(l.unlock())
+	return nil
+}
+
+// Resume ends every pause of a provider, of its endpoints and of its keys, and
+// forgets the not-before that its answers gave to limits.
+func (c *Coordinator) Resume(slug string) error {
+	l, unknown := c.lane(slug)
+	if unknown != nil {
+		return unknown
+	}
+	l.lock()
+	l.eachPause(func(p *pauseGate) {
+		p.unauthorized, p.floor = 0, 0
+		p.open()
+	})
+	l.eachLimit(func(g *limitGate) {
+		if g.notBefore != 0 {
+			g.notBefore, g.trial = 0, 0
+			l.q.Touch(&g.Gate)
+		}
+	})
+	l.tell(l.unlock())
+	return nil
+}
+
+func (l *lane) eachPause(f func(*pauseGate)) {
+	f(&l.pause)
+	for _, pt := range l.parts {
+		if pt.pause != nil {
+			f(pt.pause)
+		}
+	}
+}
+
+func (l *lane) eachLimit(f func(*limitGate)) {
+	for _, g := range l.general {
+		f(g)
+	}
+	for _, pt := range l.parts {
+		for _, g := range pt.limits {
+			f(g)
+		}
+	}
+}
+
+// renew makes gates and routes of l.limits, of what is there already as far as it
+// goes, and has all who wait wait there. declare has tried every limit.
+func (l *lane) renew() {
+	waiters := l.q.All()
+	slices.SortFunc(waiters, func(a, b *queue.Waiter) int {
+		if a.Earlier(b) {
+			return -1
+		}
+		return 1
+	})
+	for _, w := range waiters {
+		l.q.Leave(w)
+		w.Owner.(*Lease).route.users--
+	}
+	declared := make(map[string]provider.Limit, len(l.limits))
+	l.aligned = false
+	for _, d := range l.limits {
+		declared[d.Name] = d
+	}
+	l.general = l.renewLimits(l.general, declared, provider.ScopeProvider)
+	old := l.parts
+	l.parts, l.routes, l.keyed = make(map[partKey]*part), make(map[routeKey]*route), nil
+	for id, pt := range old {
+		pt.limits, pt.refs = l.renewLimits(pt.limits, declared, id.scope()), 0
+		l.parts[id] = pt
+	}
+	l.plain = l.newRoute(routeKey{})
+	for id := range old { // keeps what is known of keys and endpoints until it is idle
+		l.route(id.endpoint, id.key)
+	}
+	for _, w := range waiters {
+		l.reenter(w)
+	}
+}
+
+// scope is the scope of the limits that a part holds.
+func (id partKey) scope() string {
+	switch {
+	case id.key == "":
+		return provider.ScopeEndpoint
+	case id.endpoint == "":
+		return provider.ScopeKey
+	}
+	return provider.ScopeKeyEndpoint
+}
+
+// renewLimits puts new numbers into the gates that stay and drops the others: calls
+// in flight settle them still, and nobody asks them any more.
+func (l *lane) renewLimits(gates map[string]*limitGate, declared map[string]provider.Limit, scope string) map[string]*limitGate {
+	kept := make(map[string]*limitGate)
+	for name, g := range gates {
+		d, ok := declared[name]
+		if !ok || d.Scope != scope {
+			continue
+		}
+		if !sameNumbers(g.d, d) {
+			g.notBefore, g.trial = 0, 0
+		}
+		g.rule, _ = limit.Replace(g.rule, d, l.now)
+		g.d = d
+		kept[name] = g
+	}
+	return kept
+}
+
+func sameNumbers(a, b provider.Limit) bool {
+	return a.Max == b.Max && a.Per == b.Per && a.Zone == b.Zone && a.Anchor == b.Anchor && a.Burst == b.Burst
+}
+
+// reenter puts a waiter back into the queue, on its route as it is now.
+func (l *lane) reenter(w *queue.Waiter) {
+	ls := w.Owner.(*Lease)
+	ls.route = l.route(ls.wait.w.call.Endpoint, ls.wait.w.call.Key)
+	ls.cost = l.costFor(ls.wait.w, ls.route)
+	w.Cost = ls.cost
+	if g := ls.route.tooHeavy(ls.cost); g != nil {
+		e := l.refusal(ls, ReasonTooHeavy, "no window of this limit can hold the call's cost any more", 0)
+		e.Limit = g.state()
+		ls.state, ls.wait.refusal = refused, e
+		ls.wait.ready <- struct{}{}
+		return
+	}
+	ls.route.users++
+	if free(ls.cost) { // nothing is left that it could wait for
+		l.goes(w)
+		return
+	}
+	l.q.Enter(l.now.Mono, w, &ls.route.Route, ls.wait.w.flow())
+}
+
+func free(cost []int64) bool {
+	return !slices.ContainsFunc(cost, func(n int64) bool { return n != 0 })
+}
+
+// slugs lists all that can be called, sorted.
+func (c *Coordinator) slugs() []string {
+	all := slices.Collect(maps.Keys(c.own))
+	for e := range c.registry.All() {
+		if _, mine := c.own[e.Provider.Slug]; !mine {
+			all = append(all, e.Provider.Slug)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,195 @@
+package coordinator
+
+import (
+	"context"
+	"time"
+
+	"github.com/headgate/headgate/provider"
+)
+
+// Priority orders calls of one provider: they weigh 1 : 4 : 16, so that the low
+// ones always advance.
+type Priority int
+
+// The priorities.
+const (
+	Bulk        Priority = -1
+	Normal      Priority = 0
+	Interactive Priority = 1
+)
+
+// Call says what is asked of whom. Only Provider is required.
+type Call struct {
+	Provider string
+	Endpoint string // as declared; "" where the provider has none
+	Key      string // alias of the API key: limits of scope key count each apart
+	Flow     string // who asks: flows share a provider equally
+	Priority Priority
+	Cost     map[string]int64 // by unit; nil: what the endpoint costs, else one request
+	Wait     time.Duration    // longest wait in all; 0: the provider's max_wait; negative: do not wait
+	// Replayable says that it may be sent twice: a failed attempt may have been
+	// acted on.
+	Replayable bool
+}
+
+// Do calls fn as soon as the provider will accept it, on this goroutine, with a
+// context that carries the lease (see LeaseFrom). It calls fn again where the
+// outcome may be retried. A refusal and a final failure are an *Error; nil means
+// that fn returned nil.
+//
+// fn may call Do for the same provider: that call takes units of its own, and the
+// in-flight slot that its caller has. A panic or runtime.Goexit in fn settles the
+// call as canceled and goes on.
+func (c *Coordinator) Do(ctx context.Context, call Call, fn func(context.Context) error) error {
+	w := &walk{ctx: ctx, call: call}
+	if fn == nil {
+		return w.invalid("the function is nil")
+	}
+	if err := w.begin(c); err != nil {
+		return w.refusedBy(c, err)
+	}
+	for {
+		ls, refusal := w.admit()
+		if refusal != nil {
+			return w.refusedBy(c, w.final(refusal))
+		}
+		c.traces.going(w, ls)
+		err := w.attempt(ls, fn)
+		if err == nil {
+			c.traces.end(w, nil)
+			return nil
+		}
+		if refusal := w.again(ls, err); refusal != nil {
+			c.traces.end(w, refusal)
+			return refusal
+		}
+	}
+}
+
+// Get is Do for a function with a result. It returns the zero value with an error.
+func Get[T any](ctx context.Context, c *Coordinator, call Call, fn func(context.Context) (T, error)) (T, error) {
+	var got T
+	if fn == nil {
+		return got, c.Do(ctx, call, nil)
+	}
+	err := c.Do(ctx, call, func(ctx context.Context) (err error) {
+		got, err = fn(ctx)
+		return err
+	})
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return got, nil
+}
+
+// Acquire returns a lease as soon as the provider will accept a call: for calls
+// that are not a function. It is not retried; the caller reports and releases.
+func (c *Coordinator) Acquire(ctx context.Context, call Call) (*Lease, error) {
+	w := &walk{ctx: ctx, call: call}
+	if err := w.begin(c); err != nil {
+		return nil, w.refusedBy(c, err)
+	}
+	ls, refusal := w.admit()
+	if refusal != nil {
+		return nil, w.refusedBy(c, refusal)
+	}
+	ls.ctx = leaseContext{ctx, ls}
+	ls.traced(w)
+	c.traces.going(w, ls)
+	return ls, nil
+}
+
+func (w *walk) begin(c *Coordinator) *Error {
+	l, err := c.lane(w.call.Provider)
+	if err != nil {
+		return err
+	}
+	w.l, w.start = l, time.Now()
+	w.outer = l.outer(w.ctx)
+	return nil
+}
+
+func (w *walk) invalid(detail string) *Error {
+	return &Error{Provider: w.call.Provider, Reason: ReasonInvalid, Stage: StageEntry, detail: detail}
+}
+
+// refusedBy tells of a refusal and returns it as an error.
+func (w *walk) refusedBy(c *Coordinator, e *Error) error {
+	c.traces.refused(w, e)
+	return e
+}
+
+// attempt runs fn once and settles what it told. It returns fn's error.
+func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
+	w.attempts++
+	done := false
+	defer func() {
+		if !done { // a panic or Goexit goes on; nothing stays taken
+			ls.Release()
+		}
+	}()
+	ctx := w.ctx
+	if ls.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, ls.timeout)
+		defer cancel()
+	}
+	ls.ctx = leaseContext{ctx, ls}
+	err := fn(&ls.ctx)
+	f := w.classify(ls, err)
+	l := ls.l
+	l.lock()
+	if ls.state == held {
+		l.report(ls, f)
+	}
+	if w.answer = ls.f; ls.f.Outcome == "" { // forgotten: nothing was asked
+		w.answer = f
+	}
+	w.cause = err
+	took := l.now.Mono - ls.granted.Mono
+	l.release(ls)
+	events := l.unlock()
+	done = true
+	l.tell(events)
+	l.c.traces.attempt(w, took)
+	return err
+}
+
+// Execute asks the registered adapter of call.Provider, throttled and retried as
+// Do does it. An endpoint that neither call nor query names is the first that
+// takes the query's kind. Lookups by GET are Replayable.
+func (c *Coordinator) Execute(ctx context.Context, call Call, q provider.Query) (provider.Result, error) {
+	e, ok := c.declared(call.Provider)
+	w := &walk{ctx: ctx, call: call}
+	switch {
+	case !ok:
+		return provider.Result{}, w.refusedBy(c, c.unknown(call.Provider))
+	case e.Adapter == nil:
+		return provider.Result{}, w.refusedBy(c, w.invalid("declared without an adapter: use Do"))
+	}
+	if call.Endpoint == "" {
+		call.Endpoint = q.Endpoint
+	}
+	for _, ep := range e.Provider.Endpoints {
+		if call.Endpoint == "" && ep.Takes(q.Kind) {
+			call.Endpoint = ep.Name
+		}
+		if call.Endpoint == ep.Name && (ep.Method == "" || ep.Method == "GET" || ep.Method == "HEAD") {
+			call.Replayable = true
+		}
+	}
+	q.Endpoint = call.Endpoint
+	return Get(ctx, c, call, func(ctx context.Context) (provider.Result, error) {
+		ls, _ := LeaseFrom(ctx)
+		q.Key = ls.Key()
+		res, err := e.Adapter.Lookup(ctx, q)
+		if err == nil {
+			ls.Report(res.Feedback)
+			if o := res.Feedback.Outcome; o != "" && o != provider.OK {
+				err = res.Feedback.Err(nil) // it answered, but not with data
+			}
+		}
+		return res, err
+	})
+}

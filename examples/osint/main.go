@@ -1,0 +1,8 @@
+package main
+
+import _ "embed"
+
+//go:embed indicators.txt
+var shipped string
+
+func main() {}

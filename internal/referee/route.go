@@ -1,0 +1,142 @@
+package referee
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/headgate/headgate/provider"
+)
+
+const costHeader = "X-Cost-"
+
+var placeholder = regexp.MustCompile(`\{[^/{}]*\}`)
+
+// route recognises the requests of one endpoint.
+type route struct {
+	provider.Endpoint
+	path    *regexp.Regexp
+	literal int // characters of the path outside placeholders
+}
+
+func newRoutes(endpoints []provider.Endpoint) []*route {
+	var all []*route
+	for _, e := range endpoints {
+		path, _, _ := strings.Cut(e.Path, "?")
+		path = strings.Trim(path, "/")
+		r := &route{Endpoint: e, literal: len(placeholder.ReplaceAllString(path, ""))}
+		var expr strings.Builder
+		for i, literal := range placeholder.Split(path, -1) {
+			if i > 0 {
+				expr.WriteString("[^/]+")
+			}
+			expr.WriteString(regexp.QuoteMeta((&url.URL{Path: literal}).EscapedPath()))
+		}
+		r.path = regexp.MustCompile("^" + expr.String() + "$")
+		all = append(all, r)
+	}
+	return all
+}
+
+// endpoint returns the name of the endpoint that req asks, "" for none: among
+// those whose method and path match, the one with the most literal path; among
+// equals, the one most of whose fixed query parameters are there; then the first
+// declared. path is escaped and relative to the provider.
+func (j *judge) endpoint(req *http.Request, path string) string {
+	path = strings.Trim(path, "/")
+	best, literal, fixed := "", -1, -1
+	for _, r := range j.routes {
+		method := r.Method
+		if method == "" {
+			method = http.MethodGet
+		}
+		if method != req.Method || !r.path.MatchString(path) {
+			continue
+		}
+		if n := r.fixedParams(req); r.literal > literal || r.literal == literal && n > fixed {
+			best, literal, fixed = r.Name, r.literal, n
+		}
+	}
+	return best
+}
+
+// fixedParams counts the parameters without a placeholder that req has.
+func (r *route) fixedParams(req *http.Request) int {
+	n, query := 0, req.URL.Query()
+	for name, value := range r.Params {
+		if !placeholder.MatchString(value) && query.Get(name) == value {
+			n++
+		}
+	}
+	return n
+}
+
+func (j *judge) named(endpoint string) *route {
+	for _, r := range j.routes {
+		if r.Name == endpoint {
+			return r
+		}
+	}
+	return nil
+}
+
+// key tells whose key req carries.
+func (j *judge) key(req *http.Request) string {
+	if j.play.Key != nil {
+		return j.play.Key(req)
+	}
+	found := ""
+	switch auth := j.play.Provider.Auth; auth.Kind {
+	case "header":
+		found = req.Header.Get(auth.Name)
+	case "query":
+		found = req.URL.Query().Get(auth.Name)
+	case "basic", "bearer":
+		found = req.Header.Get("Authorization")
+	}
+	if found == "" {
+		found = req.Header.Get("X-Api-Key")
+	}
+	if found == "" {
+		found = req.URL.Query().Get("key")
+	}
+	return found
+}
+
+// headerCost reads the headers X-Cost-<unit>.
+func headerCost(req *http.Request) (map[string]int64, error) {
+	cost := map[string]int64{}
+	for name, values := range req.Header {
+		unit, ok := strings.CutPrefix(name, costHeader)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(values[0], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("header %s is not a whole number", name)
+		}
+		cost[strings.ToLower(unit)] = n
+	}
+	return cost, nil
+}
+
+// fullCost completes a cost by what the endpoint declares, and by one request.
+// More than any limit can hold is cut to just that.
+func (j *judge) fullCost(endpoint string, cost map[string]int64) (map[string]int64, error) {
+	full := map[string]int64{provider.Requests: 1}
+	if r := j.named(endpoint); r != nil {
+		maps.Copy(full, r.Cost)
+	}
+	maps.Copy(full, cost)
+	for unit, n := range full {
+		if n < 0 {
+			return nil, fmt.Errorf("cost in %q is %d, would have to be 0 or more", unit, n)
+		}
+		full[unit] = min(n, largest+1)
+	}
+	return full, nil
+}

@@ -1,0 +1,56 @@
+package limit
+
+import "time"
+
+// window is sliding_window: never more than max in any window of length per. An
+// entry counts while now <= at+per and is free strictly after: a provider whose
+// windows are closed counts both ends.
+type window struct{ ring }
+
+// free is the first instant at which entry i no longer counts.
+func (w *window) free(s *spec, i int) time.Duration {
+	return add(w.entry(i).at, s.per+1)
+}
+
+func (w *window) look(s *spec, now Now, room int64) time.Duration {
+	if w.total() <= uint64(room) {
+		return now.Mono
+	}
+	return max(now.Mono, w.free(s, w.leaves(uint64(room))))
+}
+
+func (w *window) charge(s *spec, at Now, n int64) {
+	w.drop(sub(at.Mono, s.per))
+	w.insert(at.Mono, n, s.slot)
+}
+
+func (w *window) refund(s *spec, charged, _ Now, n int64) {
+	w.remove(charged.Mono, n, s.slot)
+}
+
+// when: of max units each comes free once in per+1, so the calls go in rounds of
+// max, each at the same place in its round.
+func (w *window) when(s *spec, now Now, held, n int64) time.Duration {
+	round, place := (n-1)/s.capacity, (n-1)%s.capacity+1
+	all := add(now.Mono, s.per+1) // by then everything is free that counts or is held
+	t := all
+	if room := s.capacity - place - held; room >= 0 {
+		t = w.look(s, now, room)
+	}
+	if round == 0 {
+		return t
+	}
+	// Entries in slots may come free after all; the next round must not be put
+	// later for it.
+	return add(min(t, all), times(s.per+1, round))
+}
+
+func (w *window) used(s *spec, now Now) int64 {
+	return int64(w.since(sub(now.Mono, s.per)))
+}
+
+func (w *window) idle(s *spec, now Now) bool { return w.used(s, now) == 0 }
+
+func (w *window) adopt(_ *spec, from algorithm, _ *spec, _ Now) {
+	w.ring = from.(*window).ring
+}

@@ -1,0 +1,151 @@
+package registry
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headgate/headgate/provider"
+)
+
+// fill sets every field below v, so that a field that the vocabulary gains is
+// tested too.
+func fill(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(t, v.Index(0))
+		fill(t, v.Index(1))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(t, key)
+		fill(t, value)
+		v.SetMapIndex(key, value)
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Float64:
+		v.SetFloat(7)
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		t.Fatalf("a %s in a declaration: teach clone and this test what to do with it", v.Type())
+	}
+}
+
+// shared lists the paths at which a and b are the same memory.
+func shared(a, b reflect.Value, path string) (all []string) {
+	switch a.Kind() {
+	case reflect.Struct:
+		for i := range a.NumField() {
+			all = append(all, shared(a.Field(i), b.Field(i), path+"."+a.Type().Field(i).Name)...)
+		}
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		if a.Pointer() == b.Pointer() {
+			all = append(all, path)
+		}
+		switch a.Kind() {
+		case reflect.Pointer:
+			all = append(all, shared(a.Elem(), b.Elem(), path)...)
+		case reflect.Slice:
+			for i := range a.Len() {
+				all = append(all, shared(a.Index(i), b.Index(i), fmt.Sprintf("%s[%d]", path, i))...)
+			}
+		case reflect.Map:
+			for _, k := range a.MapKeys() {
+				all = append(all, shared(a.MapIndex(k), b.MapIndex(k), fmt.Sprintf("%s[%v]", path, k))...)
+			}
+		}
+	}
+	return all
+}
+
+func TestCloneSharesNothing(t *testing.T) {
+	var p provider.Provider
+	fill(t, reflect.ValueOf(&p).Elem())
+	c := clone(p)
+	assert.Equal(t, p, c)
+	assert.Empty(t, shared(reflect.ValueOf(p), reflect.ValueOf(c), "Provider"))
+	assert.NotEmpty(t, shared(reflect.ValueOf(p), reflect.ValueOf(p), "Provider"), "the test can fail")
+}
+
+// The vocabulary has no map of slices yet.
+func TestUnshareReachesIntoMaps(t *testing.T) {
+	a := map[string][]int{"x": {1}}
+	b := a
+	unshare(reflect.ValueOf(&b).Elem())
+	b["x"][0], b["y"] = 2, nil
+	assert.Equal(t, map[string][]int{"x": {1}}, a)
+}
+
+func TestCloneKeepsNilAndEmptyApart(t *testing.T) {
+	p := provider.Provider{Hosts: []string{}, Dialect: provider.Dialect{Used: map[string]provider.Source{}}}
+	assert.Equal(t, p, clone(p))
+	assert.Equal(t, provider.Provider{}, clone(provider.Provider{}))
+}
+
+func TestNobodyReachesTheRegistrysValues(t *testing.T) {
+	var r Registry
+	p := provider.Provider{
+		Slug:      "x",
+		Hosts:     []string{"x.test"},
+		Throttle:  provider.Throttle{Limits: []provider.Limit{{Name: "a", Max: 1, Per: "1s"}}},
+		Endpoints: []provider.Endpoint{{Name: "e", Cost: map[string]int64{"requests": 1}}},
+	}
+	want := clone(p)
+	spoil := func(p provider.Provider) {
+		p.Hosts[0] = "y.test"
+		p.Throttle.Limits[0].Max = 99
+		p.Endpoints[0].Cost["requests"] = 99
+	}
+	check := func() {
+		t.Helper()
+		e, ok := r.Lookup("x")
+		require.True(t, ok)
+		require.Equal(t, want, e.Provider)
+	}
+	a := &adapter{p: clone(p)}
+	require.NoError(t, r.Register(a))
+	spoil(a.p)
+	check()
+	require.NoError(t, r.Replace(p))
+	spoil(p)
+	check()
+	e, _ := r.Lookup("x")
+	spoil(e.Provider)
+	check()
+	for e := range r.All() {
+		spoil(e.Provider)
+	}
+	check()
+}
+
+func BenchmarkLookup(b *testing.B) {
+	var r Registry
+	p := provider.Provider{
+		Slug:      "x",
+		Hosts:     []string{"x.test"},
+		Throttle:  provider.Throttle{Limits: []provider.Limit{{Name: "a", Max: 1, Per: "1s"}, {Name: "b", Max: 1, Per: "1h"}}},
+		Endpoints: []provider.Endpoint{{Name: "e", Cost: map[string]int64{"requests": 1}}},
+	}
+	if err := r.Declare(p); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Lookup("x")
+	}
+}
