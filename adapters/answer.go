@@ -58,13 +58,13 @@ func (h *HTTP) result(ctx context.Context, e provider.Endpoint, res *http.Respon
 // as well be a wrong address, and is an error.
 func (h *HTTP) read(res *http.Response, body []byte, at time.Time) provider.Feedback {
 	f := dialect.Read(h.p.Dialect, res, body, at)
-	if f.Outcome != provider.Rejected {
+	if f.Outcome == provider.OK {
 		return f
 	}
 	for _, s := range h.p.Dialect.Signals {
 		alone := s.Header == nil && s.JSON == nil && s.Body == ""
 		if alone && s.Outcome == provider.OK && slices.Contains(s.Status, res.StatusCode) {
-			f.Outcome, f.Detail = provider.OK, fmt.Sprintf("status %d: no data", res.StatusCode)
+			return provider.Feedback{Outcome: provider.OK, Detail: fmt.Sprintf("status %d: no data", res.StatusCode)}
 		}
 	}
 	return f

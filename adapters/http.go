@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -71,18 +70,18 @@ func New(p provider.Provider, opt Options) (*HTTP, error) {
 	client.CheckRedirect = sameOrigin(client.CheckRedirect)
 	h.client = &client
 
-	field, base := "base_url", p.BaseURL
+	base, err := p.BaseURL, check(p)
 	if opt.BaseURL != "" {
-		field, base = "options: base_url", opt.BaseURL
+		base = opt.BaseURL
+		// As a declaration of its own: it need not fit to p's hosts.
+		if wrong := (provider.Provider{Slug: p.Slug, BaseURL: base}).Validate(); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("options: %w", wrong))
+		}
 	}
-	err := p.Validate()
-	if !usable(base) {
-		err = errors.Join(err, fmt.Errorf("%s: want an absolute http or https URL without user, query or fragment", field))
-	}
-	h.base = strings.TrimRight(base, "/")
-	if err = errors.Join(err, checkAuth(p), checkEndpoints(p)); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("adapters: provider %q: %w", p.Slug, err)
 	}
+	h.base = strings.TrimRight(base, "/")
 	return h, nil
 }
 
@@ -169,13 +168,6 @@ func (h *HTTP) Lookup(ctx context.Context, q provider.Query) (provider.Result, e
 	}
 	defer res.Body.Close()
 	return h.result(ctx, e, res, secrets(req.URL, key))
-}
-
-// usable says whether raw can stand before a path.
-func usable(raw string) bool {
-	u, err := url.Parse(raw)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
-		u.User == nil && !strings.ContainsAny(raw, "?#{}")
 }
 
 // list writes names for an error.

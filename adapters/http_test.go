@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -276,26 +277,26 @@ func TestTheKindPicksTheEndpoint(t *testing.T) {
 
 func TestNewNamesEachFault(t *testing.T) {
 	for want, change := range map[string]func(*provider.Provider){
-		"base_url: want an absolute":        func(p *provider.Provider) { p.BaseURL = "/api" },
-		"without user, query or":            func(p *provider.Provider) { p.BaseURL = "https://u:" + secret + "@h" },
-		"http or https URL":                 func(p *provider.Provider) { p.BaseURL = "ftp://h" },
-		"or fragment":                       func(p *provider.Provider) { p.BaseURL = "https://h?k=" + secret },
-		"endpoints: want at least one":      func(p *provider.Provider) { p.Endpoints = nil },
-		"auth.name: want the name of the h": auth("header", ""),
-		"auth.name: want the name of the q": auth("query", ""),
+		"slug":                              func(p *provider.Provider) { p.Slug = "A CME" },
+		"base_url: must be absolute":        func(p *provider.Provider) { p.BaseURL = "/api" },
+		"base_url: must not hold a user":    func(p *provider.Provider) { p.BaseURL = "https://u:" + url.QueryEscape(secret) + "@h" },
+		"base_url: must not have a query":   func(p *provider.Provider) { p.BaseURL = "https://h?k=" + url.QueryEscape(secret) },
+		"base_url: is missing":              func(p *provider.Provider) { p.BaseURL = "" },
+		"endpoints: are missing":            func(p *provider.Provider) { p.Endpoints = nil },
+		"auth.name: is missing":             auth("header", ""),
 		"auth.name: {value}: want":          auth("path", "value"),
 		"auth.name: {nokey}: want":          auth("path", "nokey"),
-		`auth.kind: "magic": want header`:   auth("magic", "x"),
-		"auth.env: want the environment":    func(p *provider.Provider) { p.Auth.Kind = "bearer" },
-		`endpoints[0] "find": method`:       func(p *provider.Provider) { p.Endpoints[0].Method = "GET /" },
-		`endpoints[0] "find": path: want`:   func(p *provider.Provider) { p.Endpoints[0].Path = "/x?y={value}" },
-		"want an escaped path":              func(p *provider.Provider) { p.Endpoints[0].Path = "/x/{value" },
-		"escaped path with {placeholders}":  func(p *provider.Provider) { p.Endpoints[0].Path = "/%zz/{value}" },
-		`"find": params: key is the key's`: func(p *provider.Provider) {
+		`auth.kind: "magic" is unknown`:     auth("magic", "x"),
+		"auth.env: is missing":              func(p *provider.Provider) { p.Auth.Kind = "bearer" },
+		"endpoints[0].method":               func(p *provider.Provider) { p.Endpoints[0].Method = "GET /" },
+		"endpoints[0].path: must not have":  func(p *provider.Provider) { p.Endpoints[0].Path = "/x?y={value}" },
+		"endpoints[0].path: has a brace":    func(p *provider.Provider) { p.Endpoints[0].Path = "/x/{value" },
+		"endpoints[0].path: is not escaped": func(p *provider.Provider) { p.Endpoints[0].Path = "/%zz/{value}" },
+		"endpoints[0].params.key: is the ke": func(p *provider.Provider) {
 			auth("query", "key")(p)
 			p.Endpoints[0].Params = map[string]string{"key": "1"}
 		},
-		"the key {k} goes into the path only": func(p *provider.Provider) {
+		"endpoints[0].params.a: holds the key {k}": func(p *provider.Provider) {
 			auth("path", "k")(p)
 			p.Endpoints[0].Path = "/{k}"
 			p.Endpoints[0].Params = map[string]string{"a": "{k}"}
@@ -303,11 +304,14 @@ func TestNewNamesEachFault(t *testing.T) {
 	} {
 		_, err := adapters.New(decl(change), adapters.Options{})
 		require.ErrorContains(t, err, want)
-		assert.Contains(t, err.Error(), `provider "acme"`)
-		assert.NotContains(t, err.Error(), secret)
+		assert.Contains(t, err.Error(), "adapters: provider ")
+		assert.NotContains(t, texts(err), "S3cr")
 	}
 	_, err := adapters.New(decl(nil), adapters.Options{BaseURL: "localhost:80"})
-	require.ErrorContains(t, err, "options: base_url")
+	require.ErrorContains(t, err, `adapters: provider "acme": options: base_url`)
+	p := decl(func(p *provider.Provider) { p.Hosts = []string{"alt.acme.example"} })
+	_, err = adapters.New(p, adapters.Options{BaseURL: "https://alt.acme.example"})
+	require.NoError(t, err, "another base may be one of the declared hosts")
 }
 
 func TestNewAsksForNothingAndProviderIsTheDeclaration(t *testing.T) {

@@ -46,9 +46,6 @@ func (h *HTTP) request(ctx context.Context, e provider.Endpoint, q provider.Quer
 	if err != nil {
 		return nil, fmt.Errorf("endpoint %q: %w", e.Name, err)
 	}
-	if path != "" && path[0] != '/' {
-		path = "/" + path
-	}
 	u, err := url.Parse(h.base + path)
 	if err != nil {
 		return nil, fmt.Errorf("endpoint %q: the filled path is no valid URL", e.Name) // err holds the URL

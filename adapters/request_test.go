@@ -110,7 +110,7 @@ func TestTheQuerysParamsFillPlaceholdersAndReplaceDeclaredOnes(t *testing.T) {
 
 func TestMethodAndSlashesAreAsDeclared(t *testing.T) {
 	for path, want := range map[string]string{
-		"": "/base", "/": "/base/", "find/{value}": "/base/find/v", "/find/{value}/": "/base/find/v/", "/a%2Fb/{value}": "/base/a%2Fb/v",
+		"": "/base", "/": "/base/", "/find/{value}": "/base/find/v", "/find/{value}/": "/base/find/v/", "/a%2Fb/{value}": "/base/a%2Fb/v",
 	} {
 		p := decl(func(p *provider.Provider) { p.Endpoints[0].Path, p.Endpoints[0].Method = path, "POST" })
 		a := serve(t, p, adapters.Options{BaseURL: "/base/"}, func(w http.ResponseWriter, r *http.Request) {

@@ -8,7 +8,7 @@ import (
 )
 
 // placeholder is a {name} in a path or parameter. Other braces are text.
-var placeholder = regexp.MustCompile(`\{([A-Za-z0-9_-]+)\}`)
+var placeholder = regexp.MustCompile(`\{([A-Za-z0-9_.-]+)\}`)
 
 // filler gives the value of a placeholder.
 type filler func(name string) (string, bool)

@@ -50,11 +50,11 @@ type lane struct {
 	aligned bool // a limit follows the wall clock
 	events  []event
 	timer   *time.Timer
-	timerAt time.Duration // 0: not set
+	timerAt time.Duration // Never: not set
 }
 
 func newLane(c *Coordinator, p provider.Provider, over bool) (*lane, error) {
-	l := &lane{c: c, slug: p.Slug, over: over}
+	l := &lane{c: c, slug: p.Slug, over: over, timerAt: queue.Never}
 	l.door.l = l
 	l.door.Init(&l.door, false)
 	l.pause.init(l, provider.ScopeProvider, "")
@@ -161,33 +161,27 @@ func (l *lane) take(ls *Lease) {
 // setTimer has the lane looked at when the next gate may open, the next waiter is
 // too late or the next settlement is due; never while nobody waits.
 func (l *lane) setTimer() {
-	if l.q.Len() == 0 {
-		if l.timerAt != 0 {
-			l.timer.Stop()
-			l.timerAt = 0
+	at := queue.Never
+	if l.q.Len() > 0 {
+		at = l.q.Next()
+		if len(l.later) > 0 {
+			at = min(at, l.later[0].at)
 		}
-		return
-	}
-	at := l.q.Next()
-	if len(l.later) > 0 {
-		at = min(at, l.later[0].at)
-	}
-	if l.aligned { // dates follow the corrected clock; a timer does not
-		at = min(at, l.now.Mono+time.Minute)
+		if l.aligned { // dates follow the corrected clock; a timer does not
+			at = min(at, l.now.Mono+time.Minute)
+		}
 	}
 	if at == l.timerAt {
 		return
 	}
 	l.timerAt = at
-	switch wait := max(at-l.now.Mono, 0); {
-	case at == queue.Never:
-		if l.timer != nil {
-			l.timer.Stop()
-		}
-	case l.timer == nil:
-		l.timer = time.AfterFunc(wait, l.wake)
-	default:
-		l.timer.Reset(wait)
+	switch {
+	case l.timer == nil && at != queue.Never:
+		l.timer = time.AfterFunc(max(at-l.now.Mono, 0), l.wake)
+	case at != queue.Never:
+		l.timer.Reset(max(at-l.now.Mono, 0))
+	case l.timer != nil:
+		l.timer.Stop()
 	}
 }
 
@@ -195,7 +189,7 @@ func (l *lane) setTimer() {
 // whom it woke, else the next.
 func (l *lane) wake() {
 	l.lock()
-	l.timerAt = 0
+	l.timerAt = queue.Never
 	l.hand()
 	l.mu.Unlock()
 }

@@ -24,8 +24,14 @@ type route struct {
 	skip   int     // number of gates before the limits
 	cost   []int64 // of a call that names no cost, by gate
 	parts  []*part
-	users  int // leases out, calls that wait
+	users  int           // leases out, calls that wait
+	used   time.Duration // last asked for
+	rest   time.Duration // how long it is kept unused, at least
 }
+
+// keepUnused is how long a key without limits of its own is remembered: not to be
+// made again for each call.
+const keepUnused = time.Minute
 
 // partKey names a scope smaller than the provider: one of the two may be empty.
 type partKey struct{ endpoint, key string }
@@ -51,11 +57,18 @@ func (l *lane) route(endpoint, key string) *route {
 	r := l.routes[id]
 	if r == nil {
 		r = l.newRoute(id)
+		r.rest = keepUnused
+		for _, pt := range r.parts {
+			if len(pt.limits) > 0 {
+				r.rest = 0 // until its longest window is over: see idle
+			}
+		}
 		l.routes[id] = r
 		if key != "" || len(l.p.Endpoints) == 0 {
 			l.keyed = append(l.keyed, r)
 		}
 	}
+	r.used = l.now.Mono
 	return r
 }
 
@@ -150,7 +163,7 @@ func (l *lane) forgetIdle() {
 }
 
 func (l *lane) idle(r *route) bool {
-	if r.users > 0 {
+	if r.users > 0 || l.now.Mono-r.used < r.rest {
 		return false
 	}
 	for _, pt := range r.parts {

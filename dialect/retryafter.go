@@ -18,22 +18,25 @@ func (a answer) retryAfter() time.Duration {
 	}
 	var longer time.Duration
 	for _, line := range lines(a.header, "Retry-After") {
-		longer = max(longer, a.wait(line))
+		if d := a.wait(line); d <= longest {
+			longer = max(longer, d)
+		}
 	}
 	return longer
 }
 
-// wait reads one Retry-After value: seconds, or an HTTP date.
+// wait reads one Retry-After value: seconds, or an HTTP date. It is 0 or less
+// where the value gives no advice.
 func (a answer) wait(value string) time.Duration {
 	value = strings.TrimSpace(value)
 	if d, ok := seconds(value); ok {
-		return bounded(d)
+		return d
 	}
 	at, err := http.ParseTime(value)
 	if err != nil {
 		return 0
 	}
-	return bounded(at.Sub(a.date()))
+	return at.Sub(a.date())
 }
 
 // date is the answer's own instant. The two clocks need not agree, so what the
@@ -58,14 +61,6 @@ func (a answer) cached() bool {
 		}
 	}
 	return false
-}
-
-// bounded keeps d where it is advice.
-func bounded(d time.Duration) time.Duration {
-	if d <= 0 || d > longest {
-		return 0
-	}
-	return d
 }
 
 // seconds reads non-negative decimal seconds. ok says that value is written as

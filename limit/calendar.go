@@ -109,7 +109,7 @@ func (c *calendar) first(local time.Duration) time.Duration {
 	}
 }
 
-// rules is the span of time around t in which the zone does not change, and its
+// rules is a span of time around t in which the zone does not change, and its
 // offset from UTC.
 func (c *calendar) rules(t time.Time) (from, to, offset time.Duration) {
 	t = t.In(c.zone)
@@ -119,8 +119,13 @@ func (c *calendar) rules(t time.Time) (from, to, offset time.Duration) {
 	if !start.IsZero() {
 		from = epoch(start)
 	}
-	if !end.IsZero() {
+	switch {
+	case end.After(t):
 		to = epoch(end)
+	case !end.IsZero():
+		// Go 1.26: on the last day of a leap year after 2037 ZoneBounds ends the
+		// day before.
+		to = epoch(t.Add(24 * time.Hour))
 	}
 	return from, to, time.Duration(seconds) * time.Second
 }

@@ -51,19 +51,13 @@ func (d *decoder) fault(n ast.Node, path, format string, args ...any) {
 
 // place is where a node begins.
 func place(n ast.Node) (line, column int) {
-	switch m := n.(type) {
-	case *ast.MappingNode:
-		if !m.IsFlowStyle && len(m.Values) > 0 {
-			return place(m.Values[0].Key) // its own token is the first colon
+	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
+		n = m.Values[0].Key // the token of such a mapping is its first colon
+	}
+	if n != nil {
+		if t := n.GetToken(); t != nil && t.Position != nil {
+			return t.Position.Line, t.Position.Column
 		}
-	case *ast.MappingValueNode:
-		return place(m.Key)
-	}
-	if n == nil {
-		return 1, 1
-	}
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return t.Position.Line, t.Position.Column
 	}
 	return 1, 1
 }
@@ -112,18 +106,13 @@ func (d *decoder) value(path string, v reflect.Value, n ast.Node) {
 
 // pairs calls each for every key of a mapping, in the order of the text.
 func (d *decoder) pairs(path string, n ast.Node, each func(key string, at, value ast.Node)) {
-	var values []*ast.MappingValueNode
-	switch m := n.(type) {
-	case *ast.MappingNode:
-		values = m.Values
-	case *ast.MappingValueNode:
-		values = []*ast.MappingValueNode{m}
-	default:
+	m, ok := n.(*ast.MappingNode)
+	if !ok {
 		d.fault(n, path, "must be a mapping of keys to values")
 		return
 	}
 	seen := map[string]bool{}
-	for _, pair := range values {
+	for _, pair := range m.Values {
 		key, ok := pair.Key.(*ast.StringNode)
 		switch {
 		case !ok:

@@ -144,7 +144,7 @@ func writeJSON(b *bytes.Buffer, node any) {
 }
 
 // yamlLines writes a tree in block style; inline tells that it is one line that
-// may stand behind its key.
+// may stand behind its key. Empty lists are left out by the fields.
 func yamlLines(node any) (lines []string, inline bool) {
 	switch n := node.(type) {
 	case object:
@@ -163,9 +163,6 @@ func yamlLines(node any) (lines []string, inline bool) {
 			}
 		}
 	case []any:
-		if len(n) == 0 {
-			return []string{"[]"}, true
-		}
 		for _, element := range n {
 			value, _ := yamlLines(element)
 			lead := "- "

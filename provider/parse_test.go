@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -207,6 +208,8 @@ func TestParseFaults(t *testing.T) {
 		{"merge key", "slug: x\nthrottle: {<<: {rps: 1}}\n", `line 2, column 12: throttle: "<<" is no key`},
 		{"tag", "slug: x\nname: !!str 5\n", "name: anchors, aliases and tags are not read"},
 		{"bad escape", "slug: x\ndialect:\n  signals:\n    - {status: [200], body: \"\\d+\", outcome: failed}\n", "line 4, column 31: is no valid YAML: found unknown escape character 'd'"},
+		{"a list for a duration", "slug: x\ntimeout: [1s]\n", `line 2, column 10: timeout: must be a duration such as "30s"`},
+		{"a long word", "slug: " + strings.Repeat("X", 60) + "\n", `slug: "` + strings.Repeat("X", 40) + `…" must consist`},
 		{"calendar word for a duration", "slug: x\ntimeout: minute\n", `timeout: "minute" is no duration`},
 		{"invalid value", "slug: x\nthrottle:\n  excess: drop\n", `line 3, column 11: throttle.excess: "drop" is unknown: it must be one of queue, reject, delay`},
 		{"no slug", "# c\n\nname: y\n", "line 3, column 1: slug: is missing"},
@@ -272,12 +275,9 @@ func TestUnmarshalReplacesOrChangesNothing(t *testing.T) {
 }
 
 func TestUnmarshalIsStrictInEveryType(t *testing.T) {
-	for _, v := range []any{
-		&Provider{}, &Throttle{}, &Limit{}, &Breaker{}, &Retry{}, &Endpoint{}, &Auth{}, &Identity{},
-		&Dialect{}, &BudgetSource{}, &Source{}, &Signal{}, &Match{},
-	} {
-		err := json.Unmarshal([]byte(`{"surprise":1}`), v)
-		assert.ErrorContains(t, err, `line 1, column 2: unknown key "surprise"`, "%T", v)
+	for _, typ := range declarationTypes() {
+		err := json.Unmarshal([]byte(`{"surprise":1}`), reflect.New(typ).Interface())
+		assert.ErrorContains(t, err, `line 1, column 2: unknown key "surprise"`, typ)
 	}
 }
 
@@ -290,4 +290,6 @@ func TestUnmarshalInsideTheUsersOwnConfiguration(t *testing.T) {
 	assert.Equal(t, Throttle{RPS: 5, MaxWait: Forever}, config.Plans["paid"])
 	err := yaml.Unmarshal([]byte(strings.Replace(text, "rps: 5", "rps: five", 1)), &config)
 	assert.ErrorContains(t, err, "line 3, column 10: rps: must be a number")
+	err = yaml.UnmarshalWithOptions([]byte("plans: {paid: {rps: 5, rps: 6}}"), &config, yaml.AllowDuplicateMapKey())
+	assert.ErrorContains(t, err, `line 1, column 24: key "rps" is there twice`)
 }

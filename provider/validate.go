@@ -215,7 +215,7 @@ func (t Throttle) names() []string {
 func (p Provider) checkLimitEndpoints(f *faults) {
 	for i, l := range p.Throttle.Limits {
 		for j, name := range l.Endpoints {
-			if !slices.ContainsFunc(p.Endpoints, func(e Endpoint) bool { return e.Name == name }) {
+			if name != "" && !slices.ContainsFunc(p.Endpoints, func(e Endpoint) bool { return e.Name == name }) {
 				f.add(item(at(item("throttle.limits", i), "endpoints"), j), "%s is not declared: it must be %s", quoteShort(name), p.endpointNames())
 			}
 		}

@@ -140,6 +140,7 @@ func TestValidateFaultsOfTheThrottle(t *testing.T) {
 		{"bad answers' unit", func(p *Provider) { p.Throttle.BadAnswers.Unit = Tokens }, "throttle.bad_answers.unit: has no meaning here"},
 		{"bad answers' charges", func(p *Provider) { p.Throttle.BadAnswers.Charges = []Outcome{OK} }, "throttle.bad_answers.charges: has no meaning here"},
 		{"bad answers' endpoints", func(p *Provider) { p.Throttle.BadAnswers.Endpoints = []string{"search"} }, "throttle.bad_answers.endpoints: has no meaning here"},
+		{"bad answers instead", func(p *Provider) { p.Throttle.BadAnswers.Instead = true }, "throttle.bad_answers.instead: has no meaning here"},
 		{"bad answers' name", func(p *Provider) { p.Throttle.Limits[1].Name = "bad_answers" }, `throttle.limits[1].name: "bad_answers" is the name of throttle.bad_answers already`},
 		{"two limits of one name", func(p *Provider) { p.Throttle.Limits[1].Name = "credits" }, `throttle.limits[1].name: "credits" is the name of throttle.limits[0] already: each limit needs its own`},
 		{"a short form's name", func(p *Provider) { p.Throttle.Limits[1].Name = "rpd" }, `throttle.limits[1].name: "rpd" is the name of throttle.rpd already`},
@@ -194,6 +195,10 @@ func TestValidateFaultsOfALimit(t *testing.T) {
 		{"scope", bucket(func(l *Limit) { l.Scope = "ip" }), `throttle.limits[1].scope: "ip" is unknown: it must be one of provider, key, endpoint, key+endpoint`},
 		{"basis", bucket(func(l *Limit) { l.Basis = "guess" }), `throttle.limits[1].basis: "guess" is unknown: it must be one of provider, pacing, assumed`},
 		{"instead of nothing", bucket(func(l *Limit) { l.Endpoints = nil }), "throttle.limits[1].instead: needs endpoints"},
+		{"empty endpoint", func(p *Provider) {
+			p.Endpoints = append(p.Endpoints, Endpoint{Name: "host"})
+			p.Throttle.Limits[1].Endpoints = []string{"host", ""}
+		}, "throttle.limits[1].endpoints[1]: is empty: it must be the name of an endpoint"},
 		{"endpoint twice", bucket(func(l *Limit) { l.Endpoints = []string{"search", "search"} }), `throttle.limits[1].endpoints[1]: "search" is there twice`},
 		{"unknown endpoint", bucket(func(l *Limit) { l.Endpoints = []string{"serach"} }), `throttle.limits[1].endpoints[0]: "serach" is not declared: it must be one of search`},
 		{"charges", monthly(func(l *Limit) { l.Charges[1] = "okay" }), `throttle.limits[0].charges[1]: "okay" is unknown: it must be one of ok, rate_limited`},
@@ -284,6 +289,9 @@ func TestThrottleAndLimitNameTheirFieldsFromThemselvesOn(t *testing.T) {
 		`limits[0].per: is missing: a period is a duration above 0 up to 744h, such as "1s" or "24h", or one of minute, hour, day, month`,
 	}, "\n"))
 	assert.EqualError(t, Limit{Max: 1, Per: "1s"}.Validate(), "name: is missing: each limit needs its own")
+	nameless := Limit{Max: 1, Per: "1s"}
+	assert.EqualError(t, Throttle{Limits: []Limit{nameless, nameless}}.Validate(),
+		"limits[0].name: is missing: each limit needs its own\nlimits[1].name: is missing: each limit needs its own", "no name is not a name twice")
 	assert.NoError(t, Throttle{}.Validate())
 	assert.NoError(t, Limit{Name: "a", Max: 1, Per: "1s"}.Validate())
 }

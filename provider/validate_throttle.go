@@ -189,7 +189,6 @@ func (l Limit) checkBadAnswers(f *faults, path string) {
 	if l.Name == "" {
 		l.Name = badAnswersName
 	}
-	l.check(f, path)
 	const out = "has no meaning here, where 401, 403 and 429 answers are counted: leave it out"
 	if l.Algorithm == InFlight {
 		f.add(at(path, "algorithm"), "in_flight counts no answers: leave it out (sliding_window)")
@@ -206,4 +205,6 @@ func (l Limit) checkBadAnswers(f *faults, path string) {
 	if len(l.Charges) > 0 {
 		f.add(at(path, "charges"), out)
 	}
+	l.Endpoints, l.Instead, l.Charges, l.Unit = nil, false, nil, ""
+	l.check(f, path)
 }

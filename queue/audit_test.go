@@ -1,69 +1,79 @@
 package queue
 
-import (
-	"slices"
-
-	"github.com/stretchr/testify/require"
-)
+import "slices"
 
 // audit checks, by brute force, what must be true after each Hand. The one
 // sentence above all: no head that could go waits.
 func (w *world) audit() {
 	q := &w.q
-	require.Empty(w.t, q.dirty)
+	w.must(len(q.dirty) == 0, "a gate stays dirty")
 	n := 0
+	for _, g := range w.gates {
+		g.here, g.onWay = g.here[:0], 0
+	}
 	for key, ln := range q.lines {
 		n += w.auditLine(key, ln)
+		home := w.of(ln.home)
+		home.here = append(home.here, ln)
+		for _, g := range key.route.Gates {
+			w.of(g).onWay++
+		}
+	}
+	for _, ln := range q.lines {
 		w.auditHead(ln)
 	}
-	require.Equal(w.t, w.waiting, n, "calls in all lines")
+	w.must(n == w.waiting, "%d calls in all lines, %d wait", n, w.waiting)
 	for _, g := range w.gates {
 		w.auditGate(g)
 	}
 	isHeap(w, q.timed, func(g *Gate, i int) bool { return g.ti == i+1 })
 	isHeap(w, q.due, func(x *Waiter, i int) bool { return x.due == i })
 	for i := range q.timed {
-		require.GreaterOrEqual(w.t, q.timed[i].at, q.Opens())
+		w.must(q.timed[i].at >= q.Opens(), "Opens is too late")
+	}
+}
+
+// must is require without its reflection: these checks run some millions of times.
+func (w *world) must(ok bool, format string, args ...any) {
+	if !ok {
+		w.t.Helper()
+		w.t.Fatalf(format, args...)
 	}
 }
 
 func isHeap[T node[T]](w *world, h []T, placed func(T, int) bool) {
 	for i := range h {
-		require.True(w.t, placed(h[i], i), "an element knows its place")
-		require.False(w.t, i > 0 && h[i].less(h[(i-1)/2]), "heap order")
+		w.must(placed(h[i], i), "an element does not know its place")
+		w.must(i == 0 || !h[i].less(h[(i-1)/2]), "no heap")
 	}
 }
 
 // auditLine checks a line against the test's own book and returns its length.
 func (w *world) auditLine(key lineKey, ln *line) (n int) {
 	book := w.classes[key]
-	require.Equal(w.t, key, ln.key)
-	require.NotNil(w.t, ln.head)
-	require.Equal(w.t, ln.head.seq, ln.seq)
+	w.must(ln.key == key, "a line under another key")
+	w.must(ln.head != nil && ln.head.seq == ln.seq, "a line does not know its head")
 	sum := make([]int64, len(key.route.Gates))
 	var last *Waiter
 	for x := ln.head; x != nil; x = x.next {
-		require.Same(w.t, ln, x.line)
-		require.True(w.t, x.prev == last)
-		require.True(w.t, last == nil || last.seq < x.seq, "first in, first out")
-		require.Contains(w.t, book, x.Owner.(*call))
-		for i, c := range x.Cost {
-			sum[i] += c
+		w.must(x.line == ln && x.prev == last, "a broken line")
+		w.must(last == nil || last.seq < x.seq, "not first in, first out")
+		c := x.Owner.(*call)
+		w.must(c.fate == waits && c.route == key.route && c.flow == key.flow, "in the line of others")
+		for i, n := range x.Cost {
+			sum[i] += n
 		}
 		last = x
 		n++
 	}
-	require.Same(w.t, ln.tail, last)
-	require.Len(w.t, book, n)
-	require.Equal(w.t, sum, ln.ahead)
-	require.NotNil(w.t, ln.home)
-	require.NotZero(w.t, ln.cost(ln.home), "waits at a gate that it does not need")
-	require.Same(w.t, ln.home.groups[key.flow], ln.group)
-	require.True(w.t, slices.Contains(ln.group.lines, ln))
+	w.must(ln.tail == last, "a wrong tail")
+	w.must(len(book) == n, "%d calls in a line that should have %d", n, len(book))
+	w.must(slices.Equal(sum, ln.ahead), "ahead is %v, not %v", ln.ahead, sum)
+	w.must(ln.home != nil && ln.cost(ln.home) != 0, "waits at a gate that it does not need")
+	w.must(ln.group == ln.home.groups[key.flow] && slices.Contains(ln.group.lines, ln), "in the group of others")
 	if ln.until != 0 {
 		w.claims++
-		require.LessOrEqual(w.t, ln.until, w.now+claimHorizon)
-		require.Greater(w.t, ln.until, w.now, "a claim outlives its horizon")
+		w.must(ln.until <= w.now+claimHorizon && ln.until > w.now, "a claim outlives its horizon")
 	}
 	return n
 }
@@ -75,9 +85,7 @@ func (w *world) auditHead(ln *line) {
 		if n == 0 {
 			continue
 		}
-		if g.claim == ln {
-			require.NotZero(w.t, ln.until)
-		}
+		w.must(g.claim != ln || ln.until != 0, "a claim that its line knows nothing of")
 		if w.of(g).ruler.Look(w.now, n) > w.now || g.claim != nil && g.claim != ln {
 			return
 		}
@@ -85,33 +93,21 @@ func (w *world) auditHead(ln *line) {
 			return
 		}
 	}
-	require.Failf(w.t, "a head that could go waits", "now %v, flow %v, at gate %d", w.now, ln.key.flow,
+	w.must(false, "a head that could go waits: now %v, flow %v, at gate %d", w.now, ln.key.flow,
 		slices.IndexFunc(w.gates, func(g *gated) bool { return &g.Gate == ln.home }))
 }
 
 // passed tells that a line would pass another that waits at g and is earlier.
 func (w *world) passed(g *Gate, ln *line) bool {
-	tag := g.v
+	tag, here := g.v, w.of(g).here
 	if gr := g.groups[ln.key.flow]; gr != nil {
-		tag = gr.tag
-		if !w.waitsAt(g, ln.key.flow) {
-			tag = max(tag, g.v)
+		tag = max(gr.tag, g.v)
+		if slices.ContainsFunc(here, func(x *line) bool { return x.group == gr }) {
+			tag = gr.tag
 		}
 	}
-	for _, x := range w.q.lines {
-		if x.home != g || x == ln {
-			continue
-		}
-		if x.group.tag < tag || x.group.tag == tag && x.head.seq < ln.head.seq {
-			return true
-		}
-	}
-	return false
-}
-
-func (w *world) waitsAt(g *Gate, f Flow) bool {
-	for _, x := range w.q.lines {
-		if x.home == g && x.key.flow == f {
+	for _, x := range here {
+		if x != ln && (x.group.tag < tag || x.group.tag == tag && x.head.seq < ln.head.seq) {
 			return true
 		}
 	}
@@ -119,43 +115,28 @@ func (w *world) waitsAt(g *Gate, f Flow) bool {
 }
 
 func (w *world) auditGate(g *gated) {
-	routes, here, weight := 0, 0, 0
-	for _, ln := range w.q.lines {
-		if ln.home == &g.Gate {
-			here++
-		}
-		if slices.Contains(ln.key.route.Gates, &g.Gate) {
-			routes++
-		}
-	}
-	require.Equal(w.t, routes, g.lines)
-	require.False(w.t, g.dirty)
+	here, weight := len(g.here), 0
+	w.must(g.onWay == g.lines, "%d lines on their way to a gate that says %d", g.onWay, g.lines)
+	w.must(!g.dirty, "a gate thinks that it is dirty")
 	isHeap(w, g.waiting, func(gr *group, i int) bool { return gr.i == i })
 	for _, gr := range g.waiting {
-		require.Same(w.t, gr, g.groups[gr.flow])
-		require.NotEmpty(w.t, gr.lines)
+		w.must(gr == g.groups[gr.flow] && len(gr.lines) > 0, "a group that should not wait")
 		isHeap(w, gr.lines, func(ln *line, i int) bool { return ln.i == i })
 		weight += gr.flow.Weight
 		here -= len(gr.lines)
 	}
-	require.Zero(w.t, here, "lines at a gate")
-	require.Equal(w.t, weight, g.weight)
-	require.Equal(w.t, len(g.waiting) > 0, g.Waiting())
-	if routes == 0 {
-		require.Nil(w.t, g.groups)
-		require.Nil(w.t, g.claim)
-	}
-	if g.claim != nil {
-		require.Same(w.t, g.claim, w.q.lines[g.claim.key], "a claim of nobody")
-		require.NotZero(w.t, g.claim.until)
-	}
+	w.must(here == 0, "%d lines too few at a gate", here)
+	w.must(weight == g.weight, "weight %d, not %d", g.weight, weight)
+	w.must(g.Waiting() == (len(g.waiting) > 0), "Waiting")
+	w.must(g.onWay > 0 || g.groups == nil && g.claim == nil, "a gate that nobody needs remembers")
+	w.must(g.claim == nil || w.q.lines[g.claim.key] == g.claim && g.claim.until != 0, "a claim of nobody")
 	w.auditTimer(g)
 }
 
 // auditTimer checks that a gate is looked at in time for who is first there.
 func (w *world) auditTimer(g *gated) {
 	if len(g.waiting) == 0 {
-		require.Zero(w.t, g.ti, "a timer for nobody")
+		w.must(g.ti == 0, "a timer for nobody")
 		return
 	}
 	first := g.turn()
@@ -163,15 +144,14 @@ func (w *world) auditTimer(g *gated) {
 		return
 	}
 	at := g.ruler.Look(w.now, first.cost(&g.Gate))
-	require.Greater(w.t, at, w.now, "the first at a gate is not refused by it")
+	w.must(at > w.now, "the first at a gate is not refused by it")
 	if at == Never && first.until != 0 {
 		at = first.until
 	}
 	if at == Never {
-		require.Zero(w.t, g.ti, "a timer for an event")
+		w.must(g.ti == 0, "a timer for an event")
 		return
 	}
-	require.NotZero(w.t, g.ti, "no timer")
-	require.LessOrEqual(w.t, g.at, at, "a timer that is late")
-	require.Greater(w.t, g.at, w.now)
+	w.must(g.ti != 0 && g.at > w.now, "no timer")
+	w.must(g.at <= at, "a timer for %v that should be for %v", g.at, at)
 }

@@ -77,6 +77,9 @@ type gated struct {
 	Gate
 	ruler
 	w *world
+
+	here  []*line // by the audit's own count
+	onWay int
 }
 
 func (g *gated) Look(now time.Duration, n int64) time.Duration {
@@ -174,7 +177,7 @@ func (w *world) make(r *Route, f Flow, n int64) *call {
 func (c *call) class() lineKey { return lineKey{c.flow, c.route, maskOf(c.Cost)} }
 
 func (w *world) enter(c *call) {
-	require.NotEqual(w.t, waits, c.fate)
+	w.must(c.fate != waits, "enters twice")
 	w.q.Enter(w.now, &c.Waiter, c.route, c.flow)
 	c.fate = waits
 	w.waiting++
@@ -201,17 +204,17 @@ func (w *world) forget(c *call) {
 
 func (w *world) turn(x *Waiter) {
 	c := x.Owner.(*call)
-	require.Equal(w.t, waits, c.fate, "goes without waiting")
-	require.False(w.t, c.Waits(), "still in the queue as it goes")
+	w.must(c.fate == waits, "goes without waiting")
+	w.must(!c.Waits() && c.Route() == nil, "still in the queue as it goes")
 	if !w.blind {
 		for _, o := range w.classes[c.class()] {
-			require.False(w.t, o.Earlier(x), "a later call of a line goes first")
+			w.must(!o.Earlier(x), "a later call of a line goes first")
 		}
 	}
 	for i, g := range c.route.Gates {
 		if n := c.Cost[i]; n != 0 {
 			r := w.of(g).ruler
-			require.LessOrEqual(w.t, r.Look(w.now, n), w.now, "goes through a gate that refuses it")
+			w.must(r.Look(w.now, n) <= w.now, "goes through a gate that refuses it")
 			r.take(w.now, n)
 		}
 	}
@@ -226,7 +229,7 @@ func (w *world) hand() {
 	w.looks = 0
 	w.q.Hand(w.now, w.turn)
 	w.peak = max(w.peak, w.looks)
-	require.Equal(w.t, w.waiting, w.q.Len())
+	w.must(w.q.Len() == w.waiting, "Len is %d, not %d", w.q.Len(), w.waiting)
 	if !w.blind {
 		w.audit()
 	}
@@ -251,7 +254,7 @@ func (w *world) until(t time.Duration) {
 		if next > t || next == Never {
 			break
 		}
-		require.GreaterOrEqual(w.t, next, w.now, "an instant of the past")
+		w.must(next >= w.now, "an instant of the past")
 		w.now = next
 		for len(w.agenda) > 0 && w.agenda[0].at <= w.now {
 			e := w.agenda[0]

@@ -47,7 +47,7 @@ func TestNearIsNearestFirstAndAtMostThree(t *testing.T) {
 	for _, s := range []string{"shodan-5", "shodan-4", "shodan", "shoban", "virustotal", "ip-api"} {
 		require.NoError(t, r.Declare(provider.Provider{Slug: s}))
 	}
-	assert.Equal(t, []string{"shodan", "shoban", "shodan-4"}, r.Near("Shodan"))
+	assert.Equal(t, []string{"shodan", "shoban", "shodan-4"}, r.Near("SHODAN"))
 	assert.Equal(t, []string{"virustotal"}, r.Near("virus-total"))
 	assert.Empty(t, r.Near("censys"))
 	assert.Empty(t, r.Near(""))

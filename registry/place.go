@@ -2,7 +2,6 @@ package registry
 
 import (
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/provider"
@@ -18,15 +17,13 @@ func places(p provider.Provider) []string {
 		all = append(all, host(h))
 	}
 	if u, err := url.Parse(p.BaseURL); err == nil && u.Host != "" {
-		h := host(u.Host)
-		if port := u.Port(); u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
-			h = strings.TrimSuffix(h, ":"+port)
-		}
-		all = append(all, h+strings.TrimRight(u.EscapedPath(), "/"))
+		all = append(all, host(u.Host)+strings.TrimRight(u.EscapedPath(), "/"))
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }
 
-// host writes a host as DNS compares it.
-func host(h string) string { return strings.TrimSuffix(strings.ToLower(h), ".") }
+// host writes a host so that two names of one are equal.
+func host(h string) string {
+	h = strings.ToLower(h)
+	return strings.TrimSuffix(strings.TrimSuffix(h, ":80"), ":443")
+}

@@ -101,6 +101,14 @@ func TestDuplicateNamesBothSources(t *testing.T) {
 
 func inAnotherPlace(r *Registry) error { return r.Register(named("shodan")) }
 
+var early Registry
+
+func init() { _ = early.Register(named("shodan")) }
+
+func TestSourceInInitIsNamedPlainly(t *testing.T) {
+	require.ErrorContains(t, early.Register(named("shodan")), "by registry.init (registry_test.go:")
+}
+
 func TestInvalidDeclarationIsRefused(t *testing.T) {
 	var r Registry
 	require.NoError(t, r.Declare(provider.Provider{Slug: "shodan"}))

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -10,10 +11,10 @@ import (
 	"github.com/headgate/headgate/provider"
 )
 
-// line is one lookup as JSON. OK says whether the provider answered: an answer
+// record is one lookup as JSON. OK says whether the provider answered: an answer
 // without data is ok and empty, and a provider that could not be asked, or did not
 // answer, is not ok and has an error. The two are never mixed up.
-type line struct {
+type record struct {
 	Indicator  string          `json:"indicator"`
 	Kind       provider.Kind   `json:"kind"`
 	List       string          `json:"list"`
@@ -23,12 +24,12 @@ type line struct {
 	Empty      bool            `json:"empty,omitempty"`      // the provider has no data
 	Suspicious bool            `json:"suspicious,omitempty"` // empty, from one that has been seen to answer so when overloaded
 	Data       json.RawMessage `json:"data,omitempty"`
-	Error      *lineError      `json:"error,omitempty"`
+	Error      *failure        `json:"error,omitempty"`
 	Waited     float64         `json:"waited_seconds"` // for its turn
 	At         time.Time       `json:"at,omitzero"`    // of the answer
 }
 
-type lineError struct {
+type failure struct {
 	Reason   coordinator.Reason `json:"reason"`
 	Stage    coordinator.Stage  `json:"stage"` // attempt: the provider was asked; entry, queue: it was not
 	Attempts int                `json:"attempts"`
@@ -36,13 +37,13 @@ type lineError struct {
 	Message  string             `json:"message"`
 }
 
-func lineOf(l *lookup) line {
-	out := line{
+func recordOf(l *lookup) record {
+	out := record{
 		Indicator: l.value, Kind: l.kind, List: l.list, Provider: l.provider, Endpoint: l.endpoint,
 		Waited: l.waited.Round(time.Microsecond).Seconds(),
 	}
 	if e := l.err; e != nil {
-		out.Error = &lineError{e.Reason, e.Stage, e.Attempts, e.RetryAt, e.Error()}
+		out.Error = &failure{e.Reason, e.Stage, e.Attempts, e.RetryAt, e.Error()}
 		return out
 	}
 	out.OK, out.Empty, out.Suspicious = true, l.result.Empty, l.result.Suspicious
@@ -58,21 +59,38 @@ type results struct {
 	err error // the first: then nothing more is written
 }
 
+// results opens what the options name for them; nil: nothing. The function closes
+// it.
+func (o options) results(stdout io.Writer) (*results, func() error, error) {
+	switch {
+	case o.json:
+		return newResults(stdout), func() error { return nil }, nil
+	case o.output == "":
+		return nil, func() error { return nil }, nil
+	}
+	f, err := os.Create(o.output)
+	if err != nil {
+		return nil, nil, err
+	}
+	return newResults(f), f.Close, nil
+}
+
 func newResults(w io.Writer) *results {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return &results{w: encoder}
 }
 
-// write writes a lookup's line. It returns the first error that there ever was.
+// write writes a lookup's line, unless the run ended before it was asked: nothing
+// is known of it then. It returns the first error that there ever was.
 func (r *results) write(l *lookup) error {
-	if r == nil {
+	if r == nil || l.brokenOff() && !l.asked {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil {
-		r.err = r.w.Encode(lineOf(l))
+		r.err = r.w.Encode(recordOf(l))
 	}
 	return r.err
 }

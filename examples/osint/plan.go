@@ -24,8 +24,9 @@ type target struct {
 	missing error // why it cannot be asked; nil: it can
 	jobs    []job
 
-	ideal   time.Duration // the least time that its limits need for the jobs
-	pending int           // lookups that wait or are out at once
+	instants []time.Duration // when its limits would let each job go, see ideals
+	ideal    time.Duration   // the last of them: the least time for all
+	pending  int             // lookups that wait or are out at once
 }
 
 // plan fans the indicators out to every provider that takes their kind, at the
@@ -58,11 +59,9 @@ func (t *target) measure() (err error) {
 	if t.limits, err = t.p.Throttle.Expand(); err != nil {
 		return fmt.Errorf("provider %q: %w", t.p.Slug, err)
 	}
-	instants := ideals(t.p, t.limits, t.endpoints())
-	if len(instants) > 0 {
-		t.ideal = instants[len(instants)-1]
-	}
-	t.pending = pending(instants, t.p.Throttle.WithDefaults())
+	t.instants = ideals(t.p, t.limits, t.endpoints())
+	t.ideal = last(t.instants)
+	t.pending = pending(t.instants, t.p.Throttle.WithDefaults())
 	return nil
 }
 
@@ -92,9 +91,8 @@ func (t *target) endpoints() []string {
 func (t *target) binding() (binding provider.Limit, found bool) {
 	var longest time.Duration
 	for _, l := range t.limits {
-		alone := ideals(t.p, []provider.Limit{l}, t.endpoints())
-		if len(alone) > 0 && alone[len(alone)-1] > longest {
-			longest, binding, found = alone[len(alone)-1], l, true
+		if alone := last(ideals(t.p, []provider.Limit{l}, t.endpoints())); alone > longest {
+			longest, binding, found = alone, l, true
 		}
 	}
 	return binding, found
@@ -115,16 +113,30 @@ func (t *target) reachable(trip time.Duration) time.Duration {
 			least = max(least, time.Duration(rounds*float64(trip)))
 		}
 	}
-	if instants := ideals(t.p, limits, t.endpoints()); len(instants) > 0 {
-		least = max(least, instants[len(instants)-1]+trip)
-	}
-	return least
+	return max(least, last(ideals(t.p, limits, t.endpoints()))+trip)
 }
 
-// slowest is the target whose limits need the longest.
-func slowest(targets []*target) (slow *target) {
+// left is a lower bound on the time that the jobs still take, when so many are
+// done after so long.
+func (t *target) left(done int, elapsed time.Duration) time.Duration {
+	if done >= len(t.instants) {
+		return 0
+	}
+	return max(t.ideal-elapsed, t.ideal-t.instants[done])
+}
+
+func last(instants []time.Duration) time.Duration {
+	if len(instants) == 0 {
+		return 0
+	}
+	return instants[len(instants)-1]
+}
+
+// slowestOf is the available target whose limits need the longest; nil: no limit
+// needs any time.
+func slowestOf(targets []*target) (slow *target) {
 	for _, t := range targets {
-		if slow == nil || t.ideal > slow.ideal {
+		if t.missing == nil && t.ideal > 0 && (slow == nil || t.ideal > slow.ideal) {
 			slow = t
 		}
 	}

@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"hash/fnv"
+	"io"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate/adapters"
@@ -94,3 +97,63 @@ func live(targets []*target, getenv func(string) string) error {
 	}
 	return nil
 }
+
+// stage sets the scene: the real providers, or a referee that plays them. It tells
+// which, and how long it will take.
+func (o options) stage(targets []*target, told io.Writer) (*referee.Referee, error) {
+	if o.live {
+		if err := live(targets, os.Getenv); err != nil {
+			return nil, err
+		}
+		for _, t := range targets {
+			if t.missing != nil {
+				fmt.Fprintf(told, "%s is not available: %s\n", t.p.Slug, oneLine(t.missing))
+			}
+		}
+		fmt.Fprintln(told, "asking the real providers"+howLong(targets, 1))
+		return nil, nil
+	}
+	var all []provider.Limit
+	for _, t := range targets {
+		all = append(all, t.limits...)
+	}
+	speed, shortest := o.speed, shortestOf(all)
+	if speed == 0 {
+		speed = 1
+		if slow := slowestOf(targets); slow != nil {
+			speed = demoSpeed(slow.ideal, shortest)
+		}
+	}
+	text := "asking providers played on loopback" + howLong(targets, speed)
+	judge, err := play(targets, speed)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(told, text)
+	if limit := fastest(shortest); speed > limit {
+		fmt.Fprintf(told, "above speed %g utilisation suffers: timers are late by about 1ms, windows are down to %s\n", limit, short(shorten(shortest, speed)))
+	}
+	return judge, nil
+}
+
+// howLong tells what the slowest target needs, at a speed.
+func howLong(targets []*target, speed float64) string {
+	var text string
+	if speed != 1 {
+		text = fmt.Sprintf(" at %g times the speed", speed)
+	}
+	slow := slowestOf(targets)
+	if slow == nil {
+		return text
+	}
+	binding, _ := slow.binding()
+	text += fmt.Sprintf(": the slowest is %s, %d lookups at %d per %s need %s",
+		slow.p.Slug, len(slow.jobs), binding.Max, binding.Per, short(slow.ideal))
+	if speed != 1 {
+		text += fmt.Sprintf(", here %s", short(shorten(slow.ideal, speed)))
+	}
+	return text
+}
+
+// oneLine is a joined error on one line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

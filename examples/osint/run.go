@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -22,17 +23,31 @@ type lookup struct {
 	err      *coordinator.Error // nil: it was answered
 	waited   time.Duration      // for its turn
 	asked    bool               // it went at least once
+
+	placed chan struct{} // closed when it has its place in the order
+	once   sync.Once
 }
+
+func (l *lookup) hasPlace() { l.once.Do(func() { close(l.placed) }) }
+
+// brokenOff tells that it ended because the run did.
+func (l *lookup) brokenOff() bool { return l.err != nil && l.err.Reason == coordinator.ReasonCanceled }
 
 // lookupKey finds the lookup that a hook is told of in the call's context.
 type lookupKey struct{}
 
-// timing is the hook that notes how long each lookup waited. It runs on the
-// goroutine of the lookup, so that nothing needs a lock.
-var timing = coordinator.Trace{
+// hooks notes how long each lookup waits, and when it has its place. Hooks run on
+// the goroutine of the lookup, so that its fields need no lock.
+var hooks = coordinator.Trace{
+	Waiting: func(ctx context.Context, _ coordinator.CallInfo, _ coordinator.QueueState) {
+		if l, ok := ctx.Value(lookupKey{}).(*lookup); ok {
+			l.hasPlace()
+		}
+	},
 	Going: func(ctx context.Context, _ coordinator.CallInfo, waited time.Duration) {
 		if l, ok := ctx.Value(lookupKey{}).(*lookup); ok {
 			l.waited, l.asked = waited, true
+			l.hasPlace()
 		}
 	},
 }
@@ -49,12 +64,13 @@ func newCoordinator(targets []*target) (*coordinator.Coordinator, error) {
 			return nil, err
 		}
 	}
-	return coordinator.New(coordinator.Config{Registry: r, Traces: []*coordinator.Trace{&timing}})
+	return coordinator.New(coordinator.Config{Registry: r, Traces: []*coordinator.Trace{&hooks}})
 }
 
 // ask does the jobs of all targets and returns when all are done, or, once ctx has
 // ended, as soon as what is out has come back. Of each target no more goroutines
-// run than it may have pending. done is told of each lookup, from many goroutines.
+// run than it may have pending, and they get their places in the order of the
+// list. done is told of each lookup, from many goroutines.
 func ask(ctx context.Context, c *coordinator.Coordinator, targets []*target, done func(*target, *lookup)) {
 	var all sync.WaitGroup
 	for _, t := range targets {
@@ -65,13 +81,16 @@ func ask(ctx context.Context, c *coordinator.Coordinator, targets []*target, don
 			var pending errgroup.Group
 			pending.SetLimit(t.pending)
 			for _, j := range t.jobs {
+				l := &lookup{job: j, provider: t.p.Slug, placed: make(chan struct{})}
 				if ctx.Err() != nil {
 					break
 				}
 				pending.Go(func() error {
-					done(t, one(ctx, c, t, j))
+					l.run(ctx, c)
+					done(t, l)
 					return nil
 				})
+				<-l.placed
 			}
 			_ = pending.Wait() // no lookup returns an error here: done has it
 		})
@@ -79,34 +98,33 @@ func ask(ctx context.Context, c *coordinator.Coordinator, targets []*target, don
 	all.Wait()
 }
 
-// one does one lookup.
-func one(ctx context.Context, c *coordinator.Coordinator, t *target, j job) *lookup {
-	l := &lookup{job: j, provider: t.p.Slug}
-	call := coordinator.Call{Provider: t.p.Slug, Endpoint: j.endpoint, Flow: j.list}
-	query := provider.Query{Kind: j.kind, Value: j.value, Endpoint: j.endpoint}
+// run does the lookup.
+func (l *lookup) run(ctx context.Context, c *coordinator.Coordinator) {
+	defer l.hasPlace() // or it was refused as it came
+	call := coordinator.Call{Provider: l.provider, Endpoint: l.endpoint, Flow: l.list}
+	query := provider.Query{Kind: l.kind, Value: l.value, Endpoint: l.endpoint}
 	result, err := c.Execute(context.WithValue(ctx, lookupKey{}, l), call, query)
 	l.result = result
 	if err != nil && !errors.As(err, &l.err) {
 		// Execute promises an *Error. If it ever breaks that promise, the lookup must
 		// not pass for answered.
-		l.err = &coordinator.Error{Provider: t.p.Slug, Reason: coordinator.ReasonUnknown, Err: err}
+		l.err = &coordinator.Error{Provider: l.provider, Reason: coordinator.ReasonUnknown, Err: err}
 	}
-	return l
 }
 
 // tally counts what became of the lookups of one target.
 type tally struct {
 	t                           *target
-	done                        int
-	answered, empty, suspicious int
+	answered, empty, suspicious int // the last two are part of the first
+	failed                      int // refused, or gone and not answered
+	broken                      int // the run ended first
 	refused                     map[coordinator.Reason]int
 	retryAt                     map[coordinator.Reason]time.Time // the earliest told, by reason
 	waits                       []time.Duration                  // of lookups that were asked, in order of their ends
 	elapsed                     time.Duration                    // since the run began, at the last end
 }
 
-// failures is how many lookups were not answered.
-func (t *tally) failures() int { return t.done - t.answered }
+func (t *tally) done() int { return t.answered + t.failed }
 
 // board holds the tallies of a run. It is safe for concurrent use.
 type board struct {
@@ -124,12 +142,7 @@ func newBoard(targets []*target) *board {
 			t: t, refused: make(map[coordinator.Reason]int), retryAt: make(map[coordinator.Reason]time.Time),
 		})
 	}
-	slices.SortFunc(b.tallies, func(x, y *tally) int {
-		if x.t.p.Slug < y.t.p.Slug {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(b.tallies, func(x, y *tally) int { return cmp.Compare(x.t.p.Slug, y.t.p.Slug) })
 	return b
 }
 
@@ -145,12 +158,16 @@ func (b *board) done(t *target, l *lookup) {
 }
 
 func (t *tally) add(l *lookup, elapsed time.Duration) {
-	t.done++
+	if l.brokenOff() {
+		t.broken++
+		return
+	}
 	t.elapsed = elapsed
 	if l.asked {
 		t.waits = append(t.waits, l.waited)
 	}
 	if l.err != nil {
+		t.failed++
 		t.refused[l.err.Reason]++
 		at, known := t.retryAt[l.err.Reason]
 		if !l.err.RetryAt.IsZero() && (!known || l.err.RetryAt.Before(at)) {
@@ -169,17 +186,19 @@ func (t *tally) add(l *lookup, elapsed time.Duration) {
 
 // counts is a glance at one target while the run goes on.
 type counts struct {
-	slug                  string
-	total, done, failures int
+	slug                string
+	total, done, failed int
+	left                time.Duration // a lower bound
 }
 
 func (b *board) counts() []counts {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	elapsed := time.Since(b.begin)
 	var all []counts
 	for _, x := range b.tallies {
 		if x.t.missing == nil {
-			all = append(all, counts{x.t.p.Slug, len(x.t.jobs), x.done, x.failures()})
+			all = append(all, counts{x.t.p.Slug, len(x.t.jobs), x.done(), x.failed, x.t.left(x.done(), elapsed)})
 		}
 	}
 	return all

@@ -18,7 +18,8 @@ type calendar struct {
 	day    int           // of the month; a shorter month: its last
 	offset time.Duration // into the minute, hour or day
 
-	from, to int64 // the window that was asked for last
+	from, to int64                 // the window that was asked for last
+	known    map[time.Time][]int64 // by reading
 }
 
 func newCalendar(l provider.Limit) (*calendar, error) {
@@ -30,7 +31,7 @@ func newCalendar(l provider.Limit) (*calendar, error) {
 	if err != nil {
 		return nil, fmt.Errorf("anchor: %w", err)
 	}
-	return &calendar{word: l.Per, zone: zone, day: day, offset: offset}, nil
+	return &calendar{word: l.Per, zone: zone, day: day, offset: offset, known: map[time.Time][]int64{}}, nil
 }
 
 // start returns the start of the window that holds t.
@@ -58,7 +59,8 @@ func (c *calendar) around(t int64) []int64 {
 		case provider.Hour:
 			starts = append(starts, c.shown(t+int64(k)*int64(time.Hour), time.Hour)...)
 		case provider.Day:
-			at := c.reading(t + int64(k)*int64(24*time.Hour))
+			// By date, not by 24 hours: those can miss the day of 23.
+			at := c.reading(t).AddDate(0, 0, k)
 			starts = append(starts, c.begins(at.Year(), at.Month(), at.Day())[0])
 		case provider.Month:
 			at := c.reading(t)
@@ -83,7 +85,7 @@ func (c *calendar) reading(t int64) time.Time {
 func (c *calendar) shown(t int64, period time.Duration) []int64 {
 	// Truncate counts from the year 1, which began at a full minute and hour.
 	anchor := c.reading(t).Add(-c.offset).Truncate(period).Add(c.offset)
-	return append(c.instants(anchor), c.instants(anchor.Add(period))...)
+	return slices.Concat(c.instants(anchor), c.instants(anchor.Add(period)))
 }
 
 func (c *calendar) begins(year int, month time.Month, day int) []int64 {
@@ -93,6 +95,9 @@ func (c *calendar) begins(year int, month time.Month, day int) []int64 {
 // instants returns, in order, when the clock shows reading: one instant or two,
 // or, if it is skipped, the one after the gap.
 func (c *calendar) instants(reading time.Time) []int64 {
+	if all := c.known[reading]; all != nil {
+		return all
+	}
 	var all []int64
 	var gap time.Time
 	// Every offset that the zone has used within a day of it is tried.
@@ -107,8 +112,12 @@ func (c *calendar) instants(reading time.Time) []int64 {
 		_, gap = at.In(c.zone).ZoneBounds()
 	}
 	if len(all) == 0 {
-		return []int64{gap.UnixNano()}
+		all = append(all, gap.UnixNano())
 	}
 	slices.Sort(all)
-	return slices.Compact(all)
+	if len(c.known) > 1000 {
+		clear(c.known)
+	}
+	c.known[reading] = slices.Compact(all)
+	return c.known[reading]
 }

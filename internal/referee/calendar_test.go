@@ -1,6 +1,7 @@
 package referee
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -55,7 +56,7 @@ func TestCalendarWindows(t *testing.T) {
 
 // begun is the definition, step by step backwards: the clock shows the anchor, for
 // the first time or for any, or has just jumped over it.
-func begun(l provider.Limit, zone *time.Location, day int, offset time.Duration, t time.Time) time.Time {
+func begun(l provider.Limit, zone *time.Location, offset time.Duration, t time.Time) time.Time {
 	step := time.Minute
 	if l.Per == provider.Minute {
 		step = time.Second
@@ -65,19 +66,8 @@ func begun(l provider.Limit, zone *time.Location, day int, offset time.Duration,
 		return u.UTC().Add(time.Duration(s) * time.Second)
 	}
 	anchor := func(r time.Time) bool { // does a clock that shows r show the anchor?
-		midnight := time.Date(r.Year(), r.Month(), r.Day(), 0, 0, 0, 0, time.UTC)
-		switch l.Per {
-		case provider.Minute:
-			return r.Sub(r.Truncate(time.Minute)) == offset
-		case provider.Hour:
-			return r.Sub(r.Truncate(time.Hour)) == offset
-		case provider.Month:
-			next := midnight.AddDate(0, 0, 1)
-			if r.Day() != day && (next.Month() == r.Month() || r.Day() > day) {
-				return false
-			}
-		}
-		return r.Sub(midnight) == offset
+		period, _ := l.Per.Duration()
+		return r.Sub(r.Truncate(period)) == offset
 	}
 	shownBefore := func(u time.Time) bool {
 		for v := u.Add(-step); v.After(u.Add(-24 * time.Hour)); v = v.Add(-step) {
@@ -88,7 +78,7 @@ func begun(l provider.Limit, zone *time.Location, day int, offset time.Duration,
 		return false
 	}
 	for u := t.Truncate(step); ; u = u.Add(-step) {
-		if anchor(wall(u)) && (l.Per == provider.Minute || l.Per == provider.Hour || !shownBefore(u)) {
+		if anchor(wall(u)) && (l.Per != provider.Day || !shownBefore(u)) {
 			return u
 		}
 		for r := wall(u.Add(-step)).Add(step); r.Before(wall(u)); r = r.Add(step) {
@@ -112,8 +102,7 @@ func TestCalendarAgainstAClockReadStepByStep(t *testing.T) {
 	}
 	anchors := map[provider.Period][]string{
 		provider.Minute: {"", "30s"}, provider.Hour: {"", "15m", "45m"},
-		provider.Day:   {"", "00:01", "02:15", "23:30", "12:00"},
-		provider.Month: {"", "31", "30 00:30", "1 02:15", "8 02:30"},
+		provider.Day: {"", "00:01", "02:15", "23:30", "12:00"},
 	}
 	for name, days := range changes {
 		zone, err := time.LoadLocation(name)
@@ -123,18 +112,48 @@ func TestCalendarAgainstAClockReadStepByStep(t *testing.T) {
 				l := provider.Limit{Per: word, Zone: name, Anchor: anchor}
 				cal, err := newCalendar(l)
 				require.NoError(t, err)
-				day, offset, err := l.AnchorParts()
+				_, offset, err := l.AnchorParts()
 				require.NoError(t, err)
 				for _, d := range days {
 					for _, reach := range []time.Duration{0, time.Minute, time.Hour, 3 * time.Hour, 30 * time.Hour} {
 						x := at(t, d).Add(time.Duration(rng.Int64N(2*int64(reach)+1)) - reach).Truncate(time.Second)
-						want := begun(l, zone, day, offset, x)
+						want := begun(l, zone, offset, x)
 						got := time.Unix(0, cal.start(x.UnixNano()))
 						require.Equal(t, want.UTC(), got.UTC(), "%+v at %v", l, x)
-						require.Equal(t, want.UTC(), begun(l, zone, day, offset, time.Unix(0, cal.to-1)).UTC(), "the end of %+v at %v", l, x)
-						require.NotEqual(t, want.UTC(), begun(l, zone, day, offset, time.Unix(0, cal.to)).UTC(), "the end of %+v at %v", l, x)
+						require.Equal(t, want.UTC(), begun(l, zone, offset, time.Unix(0, cal.to-1)).UTC(), "the end of %+v at %v", l, x)
+						require.NotEqual(t, want.UTC(), begun(l, zone, offset, time.Unix(0, cal.to)).UTC(), "the end of %+v at %v", l, x)
 					}
 				}
+			}
+		}
+	}
+}
+
+func TestMonthsBeginWithOneOfTheirDays(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 0))
+	for _, name := range []string{"UTC", "America/Los_Angeles", "Africa/Cairo", "Australia/Lord_Howe"} {
+		zone, err := time.LoadLocation(name)
+		require.NoError(t, err)
+		for day, clock := range map[int]string{1: "00:00", 8: "02:30", 26: "00:15", 30: "23:45", 31: "12:00"} {
+			days, err := newCalendar(provider.Limit{Per: "day", Zone: name, Anchor: clock})
+			require.NoError(t, err)
+			months, err := newCalendar(provider.Limit{Per: "month", Zone: name, Anchor: fmt.Sprint(day, " ", clock)})
+			require.NoError(t, err)
+			for range 20 {
+				x := at(t, "2024-01-01T00:00:00Z").Add(time.Duration(rng.Int64N(int64(2 * 365 * 24 * time.Hour)))).UnixNano()
+				want := days.start(x)
+				for {
+					d := time.Unix(0, want).In(zone)
+					last := d.AddDate(0, 0, 1).Month() != d.Month()
+					if d.Day() == day || last && d.Day() < day {
+						break
+					}
+					want = days.start(want - 1)
+				}
+				require.Equal(t, want, months.start(x), "day %d %s in %s at %v", day, clock, name, time.Unix(0, x).UTC())
+				require.Equal(t, want, months.start(months.to-1))
+				require.Equal(t, months.to, days.start(months.to))
+				require.NotEqual(t, want, months.start(months.to))
 			}
 		}
 	}
@@ -154,7 +173,7 @@ func TestDailyQuotaOverAYear(t *testing.T) {
 		if j.arrive(c); c.ok {
 			admitted[now.In(zone).Format(time.DateOnly)] += 100
 		}
-		now = now.Add(30 * time.Minute)
+		now = now.Add(2 * time.Hour)
 	}
 	assert.Len(t, admitted, 365)
 	for day, n := range admitted {

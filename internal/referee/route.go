@@ -34,9 +34,9 @@ func newRoutes(endpoints []provider.Endpoint) []*route {
 			if i > 0 {
 				expr.WriteString("[^/]+")
 			}
-			expr.WriteString(regexp.QuoteMeta((&url.URL{Path: literal}).EscapedPath()))
+			expr.WriteString(regexp.QuoteMeta(plain(literal)))
 		}
-		r.path = regexp.MustCompile("^" + expr.String() + "$")
+		r.path = regexp.MustCompile("^(?s:" + expr.String() + ")$")
 		all = append(all, r)
 	}
 	return all
@@ -47,7 +47,7 @@ func newRoutes(endpoints []provider.Endpoint) []*route {
 // equals, the one most of whose fixed query parameters are there; then the first
 // declared. path is escaped and relative to the provider.
 func (j *judge) endpoint(req *http.Request, path string) string {
-	path = strings.Trim(path, "/")
+	path = plain(strings.Trim(path, "/"))
 	best, literal, fixed := "", -1, -1
 	for _, r := range j.routes {
 		method := r.Method
@@ -62,6 +62,18 @@ func (j *judge) endpoint(req *http.Request, path string) string {
 		}
 	}
 	return best
+}
+
+// plain undoes a path's escaping, which two clients may do differently; a slash
+// inside a segment is replaced, so that it separates nothing.
+func plain(path string) string {
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		if u, err := url.PathUnescape(s); err == nil {
+			segments[i] = strings.ReplaceAll(u, "/", "\x00")
+		}
+	}
+	return strings.Join(segments, "/")
 }
 
 // fixedParams counts the parameters without a placeholder that req has.

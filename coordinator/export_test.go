@@ -1,0 +1,30 @@
+package coordinator
+
+import "github.com/headgate/headgate/queue"
+
+// Overlooked has every gate of a provider looked at afresh and returns how many
+// calls go then: those that could have gone all along and waited.
+func (c *Coordinator) Overlooked(slug string) (n int) {
+	l := (*c.lanes.Load())[slug]
+	if l == nil {
+		return 0
+	}
+	l.lock()
+	l.q.Touch(&l.door.Gate)
+	l.eachPause(func(p *pauseGate) { l.q.Touch(&p.Gate) })
+	l.eachLimit(func(g *limitGate) { l.q.Touch(&g.Gate) })
+	l.q.Hand(l.now.Mono, func(w *queue.Waiter) {
+		n++
+		l.goes(w)
+	})
+	l.tell(l.unlock())
+	return n
+}
+
+// Parts is how many keys and endpoints a lane remembers.
+func (c *Coordinator) Parts(slug string) int {
+	l := (*c.lanes.Load())[slug]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.parts) + len(l.routes)
+}

@@ -1,0 +1,409 @@
+package referee
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headgate/headgate/provider"
+)
+
+const ms = time.Millisecond
+
+// served is bubble with a listener in memory.
+func served(t *testing.T, p Play, f func(t *testing.T, r *Referee, url string)) {
+	t.Helper()
+	bubble(t, p, func(t *testing.T, r *Referee) {
+		r.Serve(Listen())
+		f(t, r, r.URL("p"))
+	})
+}
+
+// do sends a request and reads the whole answer; an error is "".
+func do(t *testing.T, r *Referee, method, url string, header ...string) (status int, h http.Header, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	require.NoError(t, err)
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := r.Client().Do(req)
+	if err != nil {
+		return 0, nil, ""
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, resp.Header, string(b)
+}
+
+func TestDefaultAnswers(t *testing.T) {
+	l := provider.Limit{Name: "two a minute", Max: 2, Per: "1m"}
+	served(t, Play{Limits: one(l)}, func(t *testing.T, r *Referee, url string) {
+		status, h, body := do(t, r, "GET", url+"/a")
+		assert.Equal(t, 200, status)
+		assert.Equal(t, "application/json", h.Get("Content-Type"))
+		assert.JSONEq(t, `{"ok":true}`, body)
+		time.Sleep(1500 * ms)
+		do(t, r, "GET", url+"/a")
+		status, h, body = do(t, r, "GET", url+"/a")
+		assert.Equal(t, 429, status)
+		assert.Equal(t, "59", h.Get("Retry-After"), "58.5 s, rounded up")
+		assert.JSONEq(t, `{"error":"refused","limit":"two a minute"}`, body)
+		_, h, _ = do(t, r, "GET", url+"/a", "X-Cost-Requests", "3")
+		assert.Empty(t, h.Values("Retry-After"), "never, so nothing is promised")
+		rep := r.Report("p")
+		assert.EqualValues(t, []int64{4, 2, 2, 4}, []int64{rep.Arrivals, rep.Admitted, rep.Refused, rep.Answered})
+	})
+}
+
+func TestRetryAfterOfAFullHouse(t *testing.T) {
+	p := Play{Limits: one(provider.Limit{Max: 1, Algorithm: provider.InFlight})}
+	served(t, p, func(t *testing.T, r *Referee, url string) {
+		_, ok := r.Enter("p", "", "", nil)
+		require.True(t, ok)
+		_, h, _ := do(t, r, "GET", url+"/a")
+		assert.Equal(t, "1", h.Get("Retry-After"))
+	})
+}
+
+func TestRefuseAsTold(t *testing.T) {
+	p := Play{
+		Limits: one(provider.Limit{Max: 1, Per: "1m"}),
+		Refuse: Answer{Status: 403, Header: http.Header{"X-Why": {"slow down"}}, Body: "no"},
+	}
+	served(t, p, func(t *testing.T, r *Referee, url string) {
+		do(t, r, "GET", url+"/a")
+		status, h, body := do(t, r, "GET", url+"/a")
+		assert.Equal(t, 403, status)
+		assert.Equal(t, "no", body)
+		assert.Equal(t, "slow down", h.Get("X-Why"))
+		assert.Empty(t, h.Get("Retry-After"))
+	})
+}
+
+func TestScriptedAnswers(t *testing.T) {
+	p := Play{
+		Answer: func(a Arrival) Answer {
+			switch a.N {
+			case 1:
+				return Answer{Status: 204}
+			case 2:
+				return Answer{Status: 500, Header: http.Header{"Content-Type": {"text/plain"}}, Body: "boom"}
+			}
+			b, _ := io.ReadAll(a.Request.Body)
+			return Answer{Body: a.Provider + a.Endpoint + a.Key + string(b), Delay: time.Minute}
+		},
+	}
+	served(t, p, func(t *testing.T, r *Referee, url string) {
+		status, _, body := do(t, r, "GET", url+"/a")
+		assert.Equal(t, 204, status)
+		assert.Empty(t, body)
+		status, h, body := do(t, r, "GET", url+"/a")
+		assert.Equal(t, 500, status)
+		assert.Equal(t, "boom", body)
+		assert.Equal(t, "text/plain", h.Get("Content-Type"))
+		begin := time.Now()
+		resp, err := r.Client().Post(url+"/x?key=k", "text/plain", strings.NewReader("body"))
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		assert.Equal(t, "pkbody", string(b))
+		assert.Equal(t, time.Minute, time.Since(begin))
+	})
+}
+
+func TestWhatCannotBeJudgedIsNoArrival(t *testing.T) {
+	served(t, Play{}, func(t *testing.T, r *Referee, url string) {
+		status, _, _ := do(t, r, "GET", strings.TrimSuffix(url, "p")+"other/a")
+		assert.Equal(t, 404, status)
+		for _, cost := range []string{"many", "-1", "1.5", ""} {
+			status, _, body := do(t, r, "GET", url+"/a", "X-Cost-Tokens", cost)
+			assert.Equal(t, 400, status)
+			assert.Contains(t, strings.ToLower(body), "tokens")
+		}
+		assert.Zero(t, r.Report("p").Arrivals)
+	})
+}
+
+func TestDelaysAndTheInstantOfArrival(t *testing.T) {
+	var arrived time.Time
+	p := Play{
+		Go: Delay{30 * ms, 30 * ms}, Back: Delay{5 * ms, 5 * ms},
+		Answer: func(a Arrival) Answer { arrived = a.At; return Answer{} },
+	}
+	served(t, p, func(t *testing.T, r *Referee, url string) {
+		begin := time.Now()
+		do(t, r, "GET", url+"/a")
+		assert.Equal(t, 30*ms, arrived.Sub(begin))
+		assert.Equal(t, 35*ms, time.Since(begin))
+		assert.True(t, arrived.Equal(r.Report("p").First))
+	})
+}
+
+func TestDelaysAreSeededAndEven(t *testing.T) {
+	draws := func(seed uint64) (all []time.Duration) {
+		r, err := New(seed)
+		require.NoError(t, err)
+		defer r.Close()
+		for range 1000 {
+			all = append(all, r.draw(Delay{10, 19}))
+		}
+		return all
+	}
+	assert.Equal(t, draws(1), draws(1))
+	assert.NotEqual(t, draws(1), draws(2))
+	seen := map[time.Duration]int{}
+	for _, d := range draws(3) {
+		seen[d]++
+	}
+	assert.Len(t, seen, 10)
+	for d, n := range seen {
+		assert.InDelta(t, 100, n, 50, d)
+	}
+}
+
+func TestCanceledRequestArrivesAllTheSame(t *testing.T) {
+	p := Play{Limits: one(provider.Limit{Max: 1, Per: "1m"}), Go: Delay{50 * ms, 50 * ms}}
+	served(t, p, func(t *testing.T, r *Referee, url string) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*ms)
+		defer cancel()
+		req, _ := http.NewRequestWithContext(ctx, "GET", url+"/a", nil)
+		_, err := r.Client().Do(req)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Zero(t, r.Report("p").Arrivals)
+		time.Sleep(30 * ms)
+		synctest.Wait()
+		rep := r.Report("p")
+		assert.EqualValues(t, 1, rep.Arrivals)
+		assert.Zero(t, rep.Answered)
+		status, _, _ := do(t, r, "GET", url+"/a")
+		assert.Equal(t, 429, status)
+	})
+}
+
+func TestInFlightUntilTheAnswerOrTheClientHasGone(t *testing.T) {
+	p := Play{
+		Limits: one(provider.Limit{Max: 1, Algorithm: provider.InFlight}),
+		Back:   Delay{10 * ms, 10 * ms},
+		Answer: func(a Arrival) Answer {
+			return Answer{Hang: a.Request.URL.Query().Has("hang"), Delay: 90 * ms}
+		},
+	}
+	served(t, p, func(t *testing.T, r *Referee, url string) {
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		wg.Go(func() { do(t, r, "GET", url+"/a") })
+		time.Sleep(100*ms - 1)
+		assert.False(t, r.Arrive("p", "", "", nil), "the answer is under way")
+		time.Sleep(1)
+		synctest.Wait()
+		assert.True(t, r.Arrive("p", "", "", nil))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		wg.Go(func() {
+			req, _ := http.NewRequestWithContext(ctx, "GET", url+"/a?hang", nil)
+			_, err := r.Client().Do(req)
+			assert.ErrorIs(t, err, context.Canceled)
+		})
+		time.Sleep(time.Hour)
+		assert.False(t, r.Arrive("p", "", "", nil))
+		cancel()
+		synctest.Wait()
+		assert.True(t, r.Arrive("p", "", "", nil))
+		assert.EqualValues(t, 2, r.Report("p").Violated)
+		assert.EqualValues(t, 1, r.Report("p").Answered)
+	})
+}
+
+// TestGoneBeforeItsHandlerKnows: a client that has gone is not in flight, even
+// while its handler has not come to its end.
+func TestGoneBeforeItsHandlerKnows(t *testing.T) {
+	bubble(t, Play{Limits: one(provider.Limit{Max: 1, Algorithm: provider.InFlight})}, func(t *testing.T, r *Referee) {
+		ctx, cancel := context.WithCancel(t.Context())
+		j := r.judge("p")
+		c := &call{Arrival: Arrival{Cost: requests(1)}, ctx: ctx}
+		j.arrive(c)
+		require.True(t, c.ok)
+		assert.False(t, r.Arrive("p", "", "", nil))
+		cancel()
+		assert.True(t, r.Arrive("p", "", "", nil))
+	})
+}
+
+func TestHangEndsWithClose(t *testing.T) {
+	p := Play{Answer: func(a Arrival) Answer { return Answer{Hang: true} }}
+	served(t, p, func(t *testing.T, r *Referee, url string) {
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				status, _, _ := do(t, r, "GET", url+"/a")
+				assert.Zero(t, status)
+			})
+		}
+		time.Sleep(24 * time.Hour)
+		assert.Equal(t, 10, r.Report("p").InFlight)
+		r.Close()
+		wg.Wait()
+		r.Close()
+		status, _, _ := do(t, r, "GET", url+"/a")
+		assert.Zero(t, status, "closed")
+		assert.EqualValues(t, 10, r.Report("p").Arrivals)
+	})
+}
+
+func TestDelayedCallsEndWithClose(t *testing.T) {
+	p := Play{Go: Delay{time.Hour, time.Hour}}
+	served(t, p, func(t *testing.T, r *Referee, url string) {
+		var wg sync.WaitGroup
+		wg.Go(func() { do(t, r, "GET", url+"/a") })
+		time.Sleep(time.Minute)
+		begin := time.Now()
+		r.Close()
+		wg.Wait()
+		assert.Zero(t, time.Since(begin))
+		assert.Zero(t, r.Report("p").Arrivals)
+	})
+}
+
+func TestDrop(t *testing.T) {
+	p := Play{
+		Limits: one(provider.Limit{Max: 3, Per: "1m", Charges: []provider.Outcome{provider.OK}}),
+		Answer: func(a Arrival) Answer {
+			if a.Request.Method == "GET" {
+				return Answer{}
+			}
+			return Answer{Drop: true, Delay: time.Second}
+		},
+	}
+	served(t, p, func(t *testing.T, r *Referee, url string) {
+		do(t, r, "GET", url+"/a")
+		begin := time.Now()
+		req, _ := http.NewRequestWithContext(t.Context(), "POST", url+"/a", strings.NewReader("x"))
+		req.GetBody = nil // else net/http may send it again
+		_, err := r.Client().Do(req)
+		assert.ErrorIs(t, err, io.EOF)
+		assert.Equal(t, time.Second, time.Since(begin))
+		rep := r.Report("p")
+		assert.EqualValues(t, []int64{2, 2, 1}, []int64{rep.Arrivals, rep.Admitted, rep.Answered})
+		assert.True(t, r.Arrive("p", "", "", nil))
+		assert.False(t, r.Arrive("p", "", "", nil), "a dropped call was not answered: charged")
+	})
+}
+
+// TestDropOfAKeptConnectionArrivesTwice shows what net/http does by itself; who
+// counts calls at RoundTrip counts one.
+func TestDropOfAKeptConnectionArrivesTwice(t *testing.T) {
+	p := Play{Answer: func(a Arrival) Answer { return Answer{Drop: a.N == 2} }}
+	served(t, p, func(t *testing.T, r *Referee, url string) {
+		do(t, r, "GET", url+"/a")
+		status, _, _ := do(t, r, "GET", url+"/a")
+		assert.Equal(t, 200, status)
+		assert.EqualValues(t, 3, r.Report("p").Arrivals)
+	})
+}
+
+func TestChargesByStatus(t *testing.T) {
+	for _, c := range []struct {
+		answer Answer
+		free   bool
+	}{
+		{Answer{Status: 200}, false}, {Answer{Status: 302}, false}, {Answer{Status: 404}, true}, {Answer{Status: 500}, true},
+		{Answer{Status: 429}, true}, {Answer{Status: 403, Header: http.Header{"Retry-After": {"1"}}}, true},
+		{Answer{Status: 200, Outcome: provider.QuotaSpent}, true}, {Answer{Status: 404, Outcome: provider.OK}, false},
+	} {
+		p := Play{
+			Limits: one(provider.Limit{Max: 1, Per: "1m", Charges: []provider.Outcome{provider.OK}}),
+			Answer: func(a Arrival) Answer { return c.answer },
+		}
+		served(t, p, func(t *testing.T, r *Referee, url string) {
+			r.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+			do(t, r, "GET", url+"/a")
+			assert.Equal(t, c.free, r.Arrive("p", "", "", nil), "%+v", c.answer)
+		})
+	}
+}
+
+func TestPanicInAnAnswerLeavesNothingInFlight(t *testing.T) {
+	p := Play{
+		Limits: one(provider.Limit{Max: 1, Algorithm: provider.InFlight}),
+		Answer: func(a Arrival) Answer { panic(http.ErrAbortHandler) },
+	}
+	served(t, p, func(t *testing.T, r *Referee, url string) {
+		status, _, _ := do(t, r, "GET", url+"/a")
+		assert.Zero(t, status)
+		assert.True(t, r.Arrive("p", "", "", nil))
+	})
+}
+
+func TestPipeListener(t *testing.T) {
+	l := Listen()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := l.DialContext(ctx, "tcp", "anywhere:80")
+	assert.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, l.Close())
+	require.NoError(t, l.Close())
+	_, err = l.DialContext(t.Context(), "tcp", "anywhere:80")
+	assert.ErrorIs(t, err, syscall.ECONNREFUSED)
+	_, err = l.Accept()
+	assert.ErrorIs(t, err, net.ErrClosed)
+}
+
+func TestManyOnLoopback(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	const total, most = 400, 50
+	r, err := New(1,
+		Play{Provider: named, Limits: one(provider.Limit{Max: most, Per: "1h"}), Go: Delay{0, ms}, Back: Delay{0, ms}},
+		Play{Provider: provider.Provider{Slug: "q"}, Limits: one(provider.Limit{Max: 3, Per: "1h", Scope: provider.ScopeKey})},
+	)
+	require.NoError(t, err)
+	defer r.Close()
+	r.Serve(l)
+	assert.Equal(t, "http://"+l.Addr().String()+"/p", r.URL("p"))
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range total / 8 {
+				do(t, r, "GET", r.URL("p")+"/a")
+				do(t, r, "GET", r.URL("q")+"/", "X-Api-Key", string(rune('a'+i)))
+				r.Report("p")
+			}
+		})
+	}
+	wg.Wait()
+	rep := r.Report("p")
+	assert.EqualValues(t, []int64{total, most, total - most, total - most, total}, []int64{rep.Arrivals, rep.Admitted, rep.Refused, rep.Violated, rep.Answered})
+	assert.EqualValues(t, 8*3, r.Report("q").Admitted)
+}
+
+func TestHandlerInsideAnotherServer(t *testing.T) {
+	r, err := New(1, Play{Provider: named})
+	require.NoError(t, err)
+	defer r.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &http.Server{Handler: r}
+	done := make(chan error)
+	go func() { done <- s.Serve(l) }()
+	resp, err := http.Get("http://" + l.Addr().String() + "/p/a") //nolint:noctx // a one-off on loopback
+	require.NoError(t, err)
+	resp.Body.Close()
+	assert.Equal(t, 200, resp.StatusCode)
+	http.DefaultClient.CloseIdleConnections()
+	require.NoError(t, s.Close())
+	assert.True(t, errors.Is(<-done, http.ErrServerClosed))
+}

@@ -1,0 +1,284 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// fair is one gate's order written down naively: every flow that ever came, and
+// all who wait in one list.
+type fair struct {
+	tags    map[Flow]float64
+	v, step float64
+	list    []*call
+}
+
+func (m *fair) waits(f Flow) bool {
+	return slices.ContainsFunc(m.list, func(c *call) bool { return c.flow == f })
+}
+
+func (m *fair) enter(c *call) {
+	if !m.waits(c.flow) {
+		m.tags[c.flow] = max(m.tags[c.flow], m.v)
+	}
+	m.list = append(m.list, c)
+}
+
+func (m *fair) leave(c *call) {
+	i := slices.Index(m.list, c)
+	m.list = slices.Delete(m.list, i, i+1)
+	if len(m.list) == 0 {
+		*m = fair{tags: make(map[Flow]float64)}
+	}
+}
+
+func (m *fair) next() *call {
+	return slices.MinFunc(m.list, func(a, b *call) int {
+		ta, tb := m.tags[a.flow], m.tags[b.flow]
+		if ta < tb || ta == tb && a.seq < b.seq {
+			return -1
+		}
+		return 1
+	})
+}
+
+func (m *fair) goes() *call {
+	c := m.next()
+	weights := make(map[Flow]int)
+	for _, x := range m.list {
+		weights[x.flow] = x.flow.Weight
+	}
+	sum := 0
+	for _, n := range weights {
+		sum += n
+	}
+	one := 1 / float64(c.flow.Weight)
+	start := m.tags[c.flow]
+	m.v = max(m.v, start, min(m.v+m.step, start+one))
+	m.step = 1 / float64(sum)
+	m.tags[c.flow] = start + one
+	m.leave(c)
+	return c
+}
+
+// TestOrderAtOneGate compares the order at one gate with the naive one.
+func TestOrderAtOneGate(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(t)
+		g := w.gate(&spacing{every: second})
+		routes := []*Route{route(g), route(g), route(g)} // lines of one flow
+		m := &fair{tags: make(map[Flow]float64)}
+		w.goes = func(c *call) {
+			want := m.goes()
+			if want != c {
+				r.Fatalf("%v goes, not %v", c.flow, want.flow)
+			}
+		}
+		for range rapid.IntRange(1, 150).Draw(r, "steps") {
+			switch what := rapid.IntRange(0, 9).Draw(r, "what"); {
+			case what < 5:
+				f := Flow{rapid.StringMatching("[a-d]").Draw(r, "flow"), rapid.SampledFrom([]int{1, 4, 16}).Draw(r, "weight")}
+				c := w.make(routes[rapid.IntRange(0, 2).Draw(r, "route")], f, 1)
+				w.enter(c)
+				m.enter(c)
+			case what < 6 && len(m.list) > 0:
+				c := m.list[rapid.IntRange(0, len(m.list)-1).Draw(r, "who")]
+				w.leave(c)
+				m.leave(c)
+			case what < 7 && len(w.went) > 0: // an old call comes back
+				if c := w.went[rapid.IntRange(0, len(w.went)-1).Draw(r, "back")]; c.fate == gone {
+					w.enter(c)
+					m.enter(c)
+				}
+			default:
+				w.now += second
+			}
+			w.hand()
+		}
+	})
+}
+
+// TestTagIsPerFlowNotPerLine: a flow with 100 keys has no more turns at a common
+// gate than one with a single key.
+func TestTagIsPerFlowNotPerLine(t *testing.T) {
+	w := newWorld(t)
+	all := w.gate(&spacing{every: second})
+	key := func() *Route { return route(w.gate(&spacing{}), all) }
+	for range 100 {
+		r := key()
+		w.add(r, "many", 1)
+		w.add(r, "many", 1)
+	}
+	one := key()
+	for range 100 {
+		w.add(one, "one", 1)
+	}
+	w.hand()
+	for i := range 100 {
+		w.until(w.now + second)
+		require.InDelta(t, w.count("many"), w.count("one"), 1, "after %d", i)
+	}
+}
+
+// TestTagsAreKeptByGate: what a flow missed at a slow gate is no claim at a fast
+// one, and what it had at a fast one is no debt at a slow one.
+func TestTagsAreKeptByGate(t *testing.T) {
+	w := newWorld(t)
+	slow, fast := w.gate(&spacing{every: time.Hour}), w.gate(&spacing{every: second})
+	both, quick := route(slow, fast), route(fast)
+	w.blind = true
+	for range 20 {
+		w.add(both, "a", 1) // waits for hours
+	}
+	for range 8000 {
+		w.add(quick, "b", 1)
+		w.add(quick, "c", 1)
+	}
+	w.hand()
+	w.until(2*time.Hour + 10*second) // b and c have gone 3,600 times each, a three times
+	require.Equal(t, 3, w.count("a"))
+
+	for range 1000 {
+		w.add(quick, "a", 1)
+	}
+	b, c := w.count("b"), w.count("c")
+	for range 300 {
+		w.until(w.now + second)
+		// within a round, and without arrears
+		require.InDelta(t, (w.count("a") - 3), w.count("b")-b, 2)
+		require.InDelta(t, w.count("b")-b, w.count("c")-c, 1)
+	}
+
+	w.until(8 * time.Hour) // all quick calls are through
+	before := len(w.went)
+	for range 5 {
+		w.add(both, "b", 1) // has gone thousands of times at the fast gate
+	}
+	w.until(w.now + 4*time.Hour)
+	turns := w.order()[before:]
+	assert.Equal(t, []string{"b", "a", "b", "a"}, turns)
+}
+
+// TestPrioritiesShare: 1 : 4 : 16, and the low ones always advance.
+func TestPrioritiesShare(t *testing.T) {
+	w := newWorld(t)
+	r := route(w.gate(&spacing{every: second}))
+	for range 1000 {
+		for name, weight := range map[string]int{"bulk": 1, "normal": 4, "interactive": 16} {
+			w.enter(w.make(r, Flow{name, weight}, 1))
+		}
+	}
+	w.blind = true
+	w.hand()
+	w.until(21 * 50 * second)
+	for round := range w.went[21:] {
+		counts := make(map[string]int)
+		for _, c := range w.went[round : round+21] {
+			counts[c.flow.Name]++
+		}
+		require.InDelta(t, 16, counts["interactive"], 1)
+		require.InDelta(t, 4, counts["normal"], 1)
+		require.InDelta(t, 1, counts["bulk"], 1)
+		if round%21 == 0 {
+			require.NotZero(t, counts["bulk"])
+		}
+	}
+}
+
+// TestOneRound: a call of a flow that comes new goes within one round of those
+// that wait, however many of theirs there are and whenever it comes.
+func TestOneRound(t *testing.T) {
+	for at := range 40 {
+		w := newWorld(t)
+		w.blind = true
+		r := route(w.gate(&spacing{every: second}))
+		for i := range 10 {
+			for range 1 + 500*(i%2) { // every other flow has one call only
+				w.add(r, fmt.Sprint(i), 1)
+			}
+		}
+		w.hand()
+		w.until(time.Duration(at) * second)
+		before := len(w.went)
+		b := w.add(r, "b", 1)
+		w.until(time.Hour)
+		require.LessOrEqual(t, slices.Index(w.went, b)-before, 10, "came after %d", before)
+	}
+}
+
+// TestSequentialFlowDoesNotStarveAQueue: b comes back as soon as it has gone, a has
+// 5,000 waiting. Neither has more than its half, and b has it.
+func TestSequentialFlowDoesNotStarveAQueue(t *testing.T) {
+	w := newWorld(t)
+	w.blind = true
+	r := route(w.gate(&spacing{every: second}))
+	for range 5000 {
+		w.add(r, "a", 1)
+	}
+	w.goes = func(c *call) {
+		if c.flow.Name == "b" {
+			w.after(second/4, func() { w.add(r, "b", 1) })
+		}
+	}
+	w.add(r, "b", 1)
+	w.hand()
+	for range 200 {
+		w.until(w.now + 5*second)
+		require.InDelta(t, w.count("a"), w.count("b"), 1)
+	}
+}
+
+// TestFreshFlowsDoNotStarve: flows that each have one urgent call come twice as
+// fast as calls go. One that has gone once advances nevertheless.
+func TestFreshFlowsDoNotStarve(t *testing.T) {
+	w := newWorld(t)
+	w.blind = true
+	r := route(w.gate(&spacing{every: second}))
+	for range 20 {
+		w.enter(w.make(r, Flow{"bulk", 1}, 1))
+	}
+	for i := range 4000 {
+		w.after(time.Duration(i)*second/2, func() {
+			if w.waiting < 100 { // places are bounded
+				w.enter(w.make(r, Flow{fmt.Sprint(i), 1}, 1))
+			}
+		})
+	}
+	w.hand()
+	w.until(1000 * second)
+	assert.GreaterOrEqual(t, w.count("bulk"), 8, "about one in 100 places")
+}
+
+// TestDebtOutlivesAMove: with one slot the queue of a stands now at the cap, now
+// at the limit. That nobody waits at the other in the meantime does not forgive
+// bulk, which comes back at once, the turns that it has had.
+func TestDebtOutlivesAMove(t *testing.T) {
+	w := newWorld(t)
+	w.blind = true
+	slot, rate := &slots{limit: 1}, w.gate(&spacing{every: second})
+	cap := w.gate(slot)
+	r := route(cap, rate)
+	w.goes = func(c *call) {
+		w.after(second/4, func() {
+			slot.out--
+			w.q.Touch(&cap.Gate)
+			w.hand() // the slot is given back before the next call comes
+			if c.flow.Name == "bulk" {
+				w.enter(w.make(r, Flow{"bulk", 1}, 1))
+			}
+		})
+	}
+	w.enter(w.make(r, Flow{"bulk", 1}, 1))
+	for range 2000 {
+		w.enter(w.make(r, Flow{"interactive", 16}, 1))
+	}
+	w.hand()
+	w.until(1000 * second)
+	assert.InDelta(t, 1000/17, w.count("bulk"), 10)
+}
