@@ -128,7 +128,7 @@ func clean(err error, secrets []string) error {
 		err = u.Err
 	}
 	if err == nil || holds(err, secrets) {
-		return withheld{err}
+		return &withheld{err}
 	}
 	return err
 }
@@ -162,13 +162,14 @@ func holds(err error, secrets []string) bool {
 	return false
 }
 
-// withheld stands for an error whose text holds a key or a URL. It does not unwrap,
-// since whoever prints the chain would print it.
+// withheld stands for an error whose text holds a key or a URL. It does not
+// unwrap, since whoever prints the chain would print it. It is a pointer, and has
+// a Format, because %#v looks into values.
 type withheld struct{ err error }
 
-func (w withheld) Error() string { return "text withheld: it holds a key or a URL" }
+func (w *withheld) Error() string { return "text withheld: it holds a key or a URL" }
 
-func (w withheld) Is(target error) bool { return errors.Is(w.err, target) }
+func (w *withheld) Is(target error) bool { return errors.Is(w.err, target) }
 
-// Format keeps the error out of %+v and %#v too.
-func (w withheld) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, w.Error()) }
+// Format keeps the error out of %#v.
+func (w *withheld) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, w.Error()) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -68,6 +69,23 @@ type quiet struct{ err error }
 func (q quiet) Error() string { return "quiet" }
 func (q quiet) Unwrap() error { return q.err }
 
+// value is an error that %#v prints whole, unlike a pointer.
+type value struct {
+	text string
+	err  error
+}
+
+func (v value) Error() string { return "value" }
+func (v value) Unwrap() error { return v.err }
+
+// parts shows the key as a path and as a query have it, but no URL.
+type parts struct{}
+
+func (parts) RoundTrip(r *http.Request) (*http.Response, error) {
+	key := url.QueryEscape(r.URL.Query().Get("key"))
+	return nil, fmt.Errorf("no way to %s with %s: %w", r.URL.EscapedPath(), key, syscall.ECONNREFUSED)
+}
+
 func TestNoErrorTextHoldsTheKey(t *testing.T) {
 	kinds := map[string]func(*provider.Provider){
 		"query": auth("query", "key"), "header": auth("header", "x-apikey"), "bearer": auth("bearer", ""), "basic": auth("basic", ""),
@@ -81,17 +99,25 @@ func TestNoErrorTextHoldsTheKey(t *testing.T) {
 		"careless":  {Transport: echo{}},
 		"url error": {Transport: echo{func(err error) error { return &url.Error{Op: "Get", URL: "http://h?key=" + secret, Err: err} }}},
 		"quiet":     {Transport: echo{func(err error) error { return quiet{err} }}},
+		"value":     {Transport: echo{func(err error) error { return value{err.Error(), err} }}},
+		"parts":     {Transport: parts{}},
 		"joined":    {Transport: echo{func(err error) error { return errors.Join(errors.New("first"), err) }}},
 	}
 	for kind, change := range kinds {
 		for name, client := range clients {
 			t.Run(kind+" "+name, func(t *testing.T) {
-				a, err := adapters.New(decl(change), adapters.Options{Client: client, BaseURL: refused(t), Getenv: env("ACME_KEY", secret)})
+				p := decl(change)
+				p.Endpoints[0].Params = map[string]string{"a": "1"}
+				a, err := adapters.New(p, adapters.Options{Client: client, BaseURL: refused(t), Getenv: env("ACME_KEY", secret)})
 				require.NoError(t, err)
 				_, err = ask(t, a, "x")
 				silent(t, err)
 				assert.Equal(t, provider.Feedback{Outcome: provider.Failed, Unanswered: true, Detail: "connection refused"}, feedback(t, err))
 				require.ErrorIs(t, err, syscall.ECONNREFUSED, "the cause is kept")
+				if client == nil {
+					var op *net.OpError
+					require.ErrorAs(t, err, &op, "and reached where it holds nothing")
+				}
 				assert.Contains(t, err.Error(), "adapters: acme find")
 			})
 		}
@@ -165,12 +191,46 @@ func TestARedirectInsideTheOriginIsFollowedWithoutReferer(t *testing.T) {
 
 	count := 0
 	a := serve(t, decl(nil), adapters.Options{}, func(w http.ResponseWriter, r *http.Request) {
-		count++
+		if count++; count > 10 {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 		http.Redirect(w, r, "/find/x", http.StatusFound)
 	})
 	_, err = ask(t, a, "x")
 	assert.Equal(t, provider.Rejected, feedback(t, err).Outcome)
 	assert.Equal(t, 4, count, "a circle ends after three redirects")
+}
+
+// script answers each URL with a redirect to the next one it has for it, else a 204.
+type script map[string]string
+
+func (s script) RoundTrip(r *http.Request) (*http.Response, error) {
+	res := &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody, Request: r}
+	if to := s[r.URL.Scheme+"://"+r.URL.Host]; to != "" && r.URL.Path != "/moved" {
+		res.StatusCode = 302
+		res.Header.Set("Location", to+"/moved")
+	}
+	return res, nil
+}
+
+func TestAnOriginIsSchemeHostAndPort(t *testing.T) {
+	for from, to := range map[string]map[string]bool{
+		"https://api.acme.example": {
+			"https://api.acme.example": true, "http://api.acme.example": false, "https://api.acme.example:444": false,
+			"https://acme.example": false, "https://x.api.acme.example": false,
+		},
+		"http://api.acme.example":    {"https://api.acme.example": true, "https://api.acme.example:8443": false, "https://evil.example": false},
+		"http://api.acme.example:81": {"http://api.acme.example:81": true, "https://api.acme.example:81": false},
+	} {
+		for to, followed := range to {
+			opt := adapters.Options{BaseURL: from, Client: &http.Client{Transport: script{from: to}}}
+			a, err := adapters.New(decl(nil), opt)
+			require.NoError(t, err)
+			_, err = ask(t, a, "x")
+			assert.Equal(t, followed, err == nil, "%s to %s: %v", from, to, err)
+		}
+	}
 }
 
 func TestACanceledLookupIsCanceled(t *testing.T) {

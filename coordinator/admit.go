@@ -19,11 +19,19 @@ type walk struct {
 	place    uint64 // in the order of arrival: a retry keeps it
 	attempts int
 	waited   time.Duration
-	start    time.Time
-	answer   provider.Feedback // of the last attempt
-	cause    error
+	start    time.Duration // when it came, on the lane's clock
+	last     *Lease        // of the last attempt
+	cause    error         // what it returned
 	retry    *retry
 	first    Lease // of the first attempt: most calls need no other
+}
+
+// answer is what the last attempt told.
+func (w *walk) answer() provider.Feedback {
+	if w.last == nil {
+		return provider.Feedback{}
+	}
+	return w.last.f
 }
 
 func (w *walk) flow() queue.Flow {
@@ -85,7 +93,7 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 		return e
 	}
 	if w.place == 0 {
-		w.place = l.q.Arrive()
+		w.place, w.start = l.q.Arrive(), l.now.Mono
 	}
 	flow := w.flow()
 	g := l.q.Blocked(l.now.Mono, &ls.route.Route, flow, ls.cost)
@@ -199,122 +207,6 @@ func (ls *Lease) needs(g *queue.Gate) bool {
 		}
 	}
 	return false
-}
-
-// costFor spells out a call's cost. A nested call takes no second slot, and goes
-// through the gates at which its outer call is the only one that may.
-func (l *lane) costFor(w *walk, r *route) []int64 {
-	cost := r.cost
-	if w.call.Cost != nil {
-		cost = l.costOf(r, w.call.Cost)
-		l.counts.ignored += ignored(r, w.call.Cost)
-	}
-	if w.outer == nil || w.outer.state >= over {
-		return cost
-	}
-	cost = append([]int64(nil), cost...)
-	if w.outer.token.Probe() {
-		cost[0] = 0
-	}
-	for i, p := range r.pauses {
-		if p.trial != nil && w.within(p.trial) {
-			cost[1+i] = 0
-		}
-	}
-	for i, g := range r.limits {
-		if g.d.Algorithm == provider.InFlight {
-			cost[r.skip+i] = 0
-		}
-	}
-	return cost
-}
-
-func (w *walk) within(ls *Lease) bool {
-	for x := w.outer; x != nil; x = x.parent {
-		if x == ls {
-			return true
-		}
-	}
-	return false
-}
-
-// ignored counts the units that no limit counts.
-func ignored(r *route, cost map[string]int64) (n int64) {
-	for unit := range cost {
-		counted := unit == provider.Requests
-		for _, g := range r.limits {
-			counted = counted || g.d.Unit == unit
-		}
-		if !counted {
-			n++
-		}
-	}
-	return n
-}
-
-// maxWait is how long the call may still wait: below 0 not at all.
-func (l *lane) maxWait(w *walk) time.Duration {
-	left := l.t.MaxWait
-	if w.call.Wait != 0 {
-		left = w.call.Wait
-	}
-	if left == provider.Forever {
-		return left
-	}
-	if left > 0 {
-		return max(left-w.waited, 0)
-	}
-	return left
-}
-
-// deadline is the last instant at which the call may go.
-func (l *lane) deadline(w *walk, left time.Duration) time.Duration {
-	at := queue.Never
-	if left != provider.Forever {
-		at = later1(l.now.Mono, left)
-	}
-	if d, ok := w.ctx.Deadline(); ok {
-		at = min(at, l.mono(d))
-	}
-	return at
-}
-
-// tooFar tells that an instant which the provider told is not waited for by
-// anybody.
-func (l *lane) tooFar(at time.Duration, g *queue.Gate) bool {
-	if g == nil || at-l.now.Mono <= l.t.MaxRetryAfter {
-		return false
-	}
-	return l.toldBy(g)
-}
-
-// noPlace refuses a call that finds no place in the queue. A retry has one.
-func (l *lane) noPlace(w *walk, ls *Lease, opens time.Duration, by *queue.Gate) *Error {
-	if w.attempts > 0 {
-		return nil
-	}
-	switch places := l.places(ls.route); {
-	case l.t.Excess == provider.Delay || l.q.Len() < places:
-		return nil
-	case l.t.Excess == provider.Reject:
-		return l.noWait(ls, opens, by)
-	default:
-		return l.refusal(ls, ReasonQueueFull, "every place in the queue is taken", l.soon(max(l.q.Opens(), l.now.Mono)))
-	}
-}
-
-// places is how many may wait.
-func (l *lane) places(r *route) int {
-	if l.t.Excess != provider.Reject {
-		return l.t.MaxQueue
-	}
-	var most int64
-	for _, g := range r.limits {
-		if g.d.Algorithm == provider.LeakyBucket {
-			most = max(most, g.d.Burst)
-		}
-	}
-	return int(most)
 }
 
 // gaveUp is the refusal of a call whose context has ended before it could go.

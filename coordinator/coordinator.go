@@ -148,7 +148,7 @@ func (c *Coordinator) lane(slug string) (*lane, *Error) {
 		return l, nil
 	}
 	_, over := c.overrides[slug]
-	l, err := newLane(c, e.Provider, over)
+	l, err := newLane(c, e, over)
 	if err != nil {
 		return nil, &Error{Provider: slug, Reason: ReasonInvalid, Stage: StageEntry, Err: err, detail: err.Error()}
 	}

@@ -68,7 +68,7 @@ func (l *lane) refusal(ls *Lease, r Reason, detail string, at time.Duration) *Er
 // refusalOf says why, and when (at 0: nobody knows, or never).
 func (l *lane) refusalOf(w *walk, ls *Lease, r Reason, detail string, at time.Duration) *Error {
 	e := &Error{Provider: l.slug, Reason: r, Stage: StageEntry, Attempts: w.attempts, Queue: l.queueState(),
-		Answer: w.answer, detail: detail}
+		Answer: w.answer(), detail: detail}
 	switch {
 	case w.attempts > 0:
 		e.Stage = StageRetry
@@ -158,8 +158,8 @@ func (l *lane) soon(at time.Duration) time.Duration {
 // failure is the final error of a call whose last attempt failed; delay is the
 // back-off that it would have taken.
 func (l *lane) failure(w *walk, ls *Lease, err error, delay time.Duration) *Error {
-	e := &Error{Provider: l.slug, Reason: reasonOf(w.answer.Outcome), Stage: StageAttempt, Attempts: w.attempts,
-		Queue: l.queueState(), Answer: w.answer, Err: err, detail: w.answer.Detail}
+	e := &Error{Provider: l.slug, Reason: reasonOf(w.answer().Outcome), Stage: StageAttempt, Attempts: w.attempts,
+		Queue: l.queueState(), Answer: w.answer(), Err: err, detail: w.answer().Detail}
 	switch e.Reason {
 	case ReasonRateLimited, ReasonQuotaSpent, ReasonBanned, ReasonOverloaded, ReasonUnauthorized:
 		at, by := l.opens(ls.route, ls.cost, nil)

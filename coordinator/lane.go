@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/queue"
+	"github.com/headgate/headgate/registry"
 )
 
 // lane is one provider in one coordinator: all its gates, its waiters, its timer.
@@ -17,8 +18,10 @@ import (
 // goroutines run after the unlock: what is to be told is kept in events until a
 // caller's goroutine takes it along.
 type lane struct {
-	c    *Coordinator
-	slug string
+	c         *Coordinator
+	slug      string
+	endpoints []provider.Endpoint
+	adapter   provider.Adapter // nil: declared only
 
 	mu      sync.Mutex
 	clock   time.Time              // the reading of this critical section
@@ -53,8 +56,9 @@ type lane struct {
 	timerAt time.Duration // Never: not set
 }
 
-func newLane(c *Coordinator, p provider.Provider, over bool) (*lane, error) {
-	l := &lane{c: c, slug: p.Slug, over: over, timerAt: queue.Never}
+func newLane(c *Coordinator, e registry.Entry, over bool) (*lane, error) {
+	p := e.Provider
+	l := &lane{c: c, slug: p.Slug, endpoints: p.Endpoints, adapter: e.Adapter, over: over, timerAt: queue.Never}
 	l.door.l = l
 	l.door.Init(&l.door, false)
 	l.pause.init(l, provider.ScopeProvider, "")

@@ -143,7 +143,7 @@ func (ls *Lease) Release() {
 	ls.acquired = nil
 	l.release(ls)
 	if w != nil {
-		w.answer = ls.f
+		w.last = ls
 	}
 	l.tell(l.unlock())
 	ls.ended(w, took)
@@ -177,9 +177,9 @@ func (ls *Lease) ended(w *walk, took time.Duration) {
 	}
 	ts := ls.l.c.traces
 	ts.attempt(w, took)
-	if o := w.answer.Outcome; o == provider.OK {
+	if o := ls.f.Outcome; o == provider.OK {
 		ts.end(w, nil)
 	} else {
-		ts.end(w, &Error{Provider: ls.l.slug, Reason: reasonOf(o), Stage: StageAttempt, Attempts: 1, Answer: w.answer})
+		ts.end(w, &Error{Provider: ls.l.slug, Reason: reasonOf(o), Stage: StageAttempt, Attempts: 1, Answer: ls.f})
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // report is the one reading of an attempt's answer: limits, breaker, pauses.
 func (l *lane) report(ls *Lease, f provider.Feedback) {
-	if !f.Outcome.Valid() {
+	if f.Outcome != provider.OK && !f.Outcome.Valid() {
 		f.Outcome = orUnknown(f.Outcome)
 	}
 	f.Unanswered = f.Unanswered || f.Outcome == provider.Canceled

@@ -39,7 +39,7 @@ func (w *walk) again(ls *Lease, err error) *Error {
 		if w.retry == nil {
 			w.retry = newRetry(l.b.Base, l.b.Max)
 		}
-		delay = max(w.retry.NextBackOff(), w.answer.RetryAfter)
+		delay = max(w.retry.NextBackOff(), w.answer().RetryAfter)
 	}
 	e := l.failure(w, ls, err, delay)
 	if may {
@@ -65,11 +65,11 @@ func (w *walk) again(ls *Lease, err error) *Error {
 // mayRetry says whether an outcome is sent again, and whether after a back-off (a
 // rate-limited call waits in its place, behind the pause).
 func (l *lane) mayRetry(w *walk) (backoff, may bool) {
-	switch w.answer.Outcome {
+	switch w.answer().Outcome {
 	case provider.RateLimited:
 		may = true
 	case provider.Overloaded:
-		backoff, may = true, w.call.Replayable || w.answer.Before
+		backoff, may = true, w.call.Replayable || w.answer().Before
 	case provider.Failed:
 		backoff, may = true, w.call.Replayable
 	}
@@ -98,9 +98,9 @@ func (w *walk) final(refusal *Error) *Error {
 	if w.attempts == 0 {
 		return refusal
 	}
-	refusal.Stage, refusal.Attempts, refusal.Answer = StageRetry, w.attempts, w.answer
+	refusal.Stage, refusal.Attempts, refusal.Answer = StageRetry, w.attempts, w.answer()
 	if refusal.Reason == ReasonTooLate || refusal.Reason == ReasonRateLimited {
-		refusal.Reason = reasonOf(w.answer.Outcome)
+		refusal.Reason = reasonOf(w.answer().Outcome)
 		refusal.Err = w.cause
 	} else if refusal.Err == nil {
 		refusal.Err = w.cause

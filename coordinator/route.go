@@ -1,10 +1,8 @@
 package coordinator
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/headgate/headgate/provider"
@@ -64,7 +62,7 @@ func (l *lane) route(endpoint, key string) *route {
 			}
 		}
 		l.routes[id] = r
-		if key != "" || len(l.p.Endpoints) == 0 {
+		if key != "" || len(l.endpoints) == 0 {
 			l.keyed = append(l.keyed, r)
 		}
 	}
@@ -186,74 +184,6 @@ func (l *lane) forget(r *route) {
 			delete(l.parts, pt.id)
 		}
 	}
-}
-
-// costOf spells a call's cost out by gate: what the call names, else what its
-// endpoint costs, else one request. A unit that no limit counts is ignored.
-func (l *lane) costOf(r *route, named map[string]int64) []int64 {
-	var declared map[string]int64
-	for i := range l.p.Endpoints {
-		if l.p.Endpoints[i].Name == r.endpoint {
-			declared = l.p.Endpoints[i].Cost
-		}
-	}
-	cost := make([]int64, len(r.Gates))
-	for i := range r.skip {
-		cost[i] = 1
-	}
-	for i, g := range r.limits {
-		cost[r.skip+i] = unitCost(g.d, named, declared)
-	}
-	return cost
-}
-
-func unitCost(d provider.Limit, named, declared map[string]int64) int64 {
-	if d.Algorithm == provider.InFlight {
-		return 1
-	}
-	if n, ok := named[d.Unit]; ok {
-		return n
-	}
-	if n, ok := declared[d.Unit]; ok {
-		return n
-	}
-	if d.Unit == provider.Requests {
-		return 1
-	}
-	return 0
-}
-
-// check finds what is wrong with a call before it costs anything.
-func (l *lane) check(call Call) (detail string) {
-	for unit, n := range call.Cost {
-		if n < 0 {
-			return fmt.Sprintf("cost of %d %s is below 0", n, unit)
-		}
-	}
-	if call.Priority < Bulk || call.Priority > Interactive {
-		return fmt.Sprintf("priority %d is none of Bulk, Normal, Interactive", call.Priority)
-	}
-	if call.Endpoint == "" || len(l.p.Endpoints) == 0 {
-		return ""
-	}
-	names := make([]string, len(l.p.Endpoints))
-	for i, e := range l.p.Endpoints {
-		if e.Name == call.Endpoint {
-			return ""
-		}
-		names[i] = e.Name
-	}
-	return fmt.Sprintf("no such endpoint %q; declared are %s", call.Endpoint, strings.Join(names, ", "))
-}
-
-// tooHeavy returns the first limit that can never admit such a cost.
-func (r *route) tooHeavy(cost []int64) *limitGate {
-	for i, g := range r.limits {
-		if n := cost[r.skip+i]; n > 0 && n > g.rule.Heaviest() {
-			return g
-		}
-	}
-	return nil
 }
 
 // opens is a lower bound on the instant at which a call could go that comes behind

@@ -82,15 +82,31 @@ type State struct {
 // counts is what happened since the lane was made.
 type counts struct {
 	granted, retries, ignored int64
-	outcomes                  map[provider.Outcome]int64
+	outcomes                  [len(outcomes)]int64
 	refusals                  map[Reason]int64
 }
 
+// outcomes are counted in this order.
+var outcomes = [...]provider.Outcome{provider.OK, provider.RateLimited, provider.QuotaSpent, provider.Banned, provider.Overloaded,
+	provider.Unauthorized, provider.Rejected, provider.Failed, provider.Unknown, provider.Canceled}
+
 func (c *counts) outcome(o provider.Outcome) {
-	if c.outcomes == nil {
-		c.outcomes = make(map[provider.Outcome]int64)
+	for i := range outcomes {
+		if outcomes[i] == o {
+			c.outcomes[i]++
+			return
+		}
 	}
-	c.outcomes[o]++
+}
+
+func (c *counts) byOutcome() map[provider.Outcome]int64 {
+	m := make(map[provider.Outcome]int64)
+	for i, n := range c.outcomes {
+		if n > 0 {
+			m[outcomes[i]] = n
+		}
+	}
+	return m
 }
 
 func (c *counts) refused(r Reason) {
@@ -125,7 +141,7 @@ func (l *lane) state() State {
 	s := State{
 		Provider: l.slug, At: l.clock, Queue: l.queueState(), InFlight: l.out, RoundTrip: l.trips.median(),
 		Granted: l.counts.granted, Retries: l.counts.retries, Ignored: l.counts.ignored, Lingering: len(l.later),
-		Outcomes: maps.Clone(l.counts.outcomes), Refused: maps.Clone(l.counts.refusals),
+		Outcomes: l.counts.byOutcome(), Refused: maps.Clone(l.counts.refusals),
 	}
 	if w := l.q.Oldest(); w != nil {
 		s.Oldest = l.now.Mono - w.Owner.(*Lease).wait.since

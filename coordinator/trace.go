@@ -97,19 +97,23 @@ func (ts traces) going(w *walk, ls *Lease) {
 func (ts traces) attempt(w *walk, took time.Duration) {
 	for _, t := range ts {
 		if t.Attempt != nil {
-			t.Attempt(w.ctx, w.info(), w.answer, took)
+			t.Attempt(w.ctx, w.info(), w.answer(), took)
 		}
 	}
 }
 
 func (ts traces) end(w *walk, e *Error) {
+	if len(ts) == 0 {
+		return
+	}
+	took := time.Since(w.l.c.origin) - w.start
 	for _, t := range ts {
 		if t.End != nil {
 			var err error
 			if e != nil {
 				err = e
 			}
-			t.End(w.ctx, w.info(), err, time.Since(w.start))
+			t.End(w.ctx, w.info(), err, took)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (w *walk) begin(c *Coordinator) *Error {
 	if err != nil {
 		return err
 	}
-	w.l, w.start = l, time.Now()
+	w.l = l
 	w.outer = l.outer(w.ctx)
 	return nil
 }
@@ -143,10 +143,10 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 	if ls.state == held {
 		l.report(ls, f)
 	}
-	if w.answer = ls.f; ls.f.Outcome == "" { // forgotten: nothing was asked
-		w.answer = f
+	if ls.f.Outcome == "" { // forgotten: nothing was asked
+		ls.f = f
 	}
-	w.cause = err
+	w.last, w.cause = ls, err
 	took := l.now.Mono - ls.granted.Mono
 	l.release(ls)
 	events := l.unlock()
@@ -160,18 +160,18 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 // Do does it. An endpoint that neither call nor query names is the first that
 // takes the query's kind. Lookups by GET are Replayable.
 func (c *Coordinator) Execute(ctx context.Context, call Call, q provider.Query) (provider.Result, error) {
-	e, ok := c.declared(call.Provider)
 	w := &walk{ctx: ctx, call: call}
+	l, unknown := c.lane(call.Provider)
 	switch {
-	case !ok:
-		return provider.Result{}, w.refusedBy(c, c.unknown(call.Provider))
-	case e.Adapter == nil:
+	case unknown != nil:
+		return provider.Result{}, w.refusedBy(c, unknown)
+	case l.adapter == nil:
 		return provider.Result{}, w.refusedBy(c, w.invalid("declared without an adapter: use Do"))
 	}
 	if call.Endpoint == "" {
 		call.Endpoint = q.Endpoint
 	}
-	for _, ep := range e.Provider.Endpoints {
+	for _, ep := range l.endpoints {
 		if call.Endpoint == "" && ep.Takes(q.Kind) {
 			call.Endpoint = ep.Name
 		}
@@ -183,7 +183,7 @@ func (c *Coordinator) Execute(ctx context.Context, call Call, q provider.Query) 
 	return Get(ctx, c, call, func(ctx context.Context) (provider.Result, error) {
 		ls, _ := LeaseFrom(ctx)
 		q.Key = ls.Key()
-		res, err := e.Adapter.Lookup(ctx, q)
+		res, err := l.adapter.Lookup(ctx, q)
 		if err == nil {
 			ls.Report(res.Feedback)
 			if o := res.Feedback.Outcome; o != "" && o != provider.OK {

@@ -97,6 +97,7 @@ func TestInTheGuardACallMustFitIntoBothWindows(t *testing.T) {
 func TestAHeldCallCountsInEveryWindowItMayArriveIn(t *testing.T) {
 	r := hourly(t, provider.FixedWindow)
 	now := wall(t, "2024-05-01T10:59:00Z")
+	spend(t, r, now, 2)
 	r.Take(now, 4)
 	next := now.after(2*time.Minute, 0)
 	require.Equal(t, next.Mono, r.Look(next, 6))

@@ -12,7 +12,8 @@ import (
 //
 // Days and months begin when the local clock first shows the anchor, or with the
 // instant after the gap that skips it. Hours and minutes begin whenever it shows
-// it: the hour that a day repeats is an hour twice.
+// it: an hour that the day repeats is an hour twice, and one that begins in a gap
+// belongs to the one before.
 type calendar struct {
 	word   provider.Period
 	zone   *time.Location
@@ -136,25 +137,11 @@ func (c *calendar) clock(at, step time.Duration) (start, end time.Duration) {
 	start = sub(at, mod(add(at, offset-c.offset), step))
 	end = add(start, step)
 	if start < from {
-		start = from
-		if !c.skipped(from, step) {
-			start, _ = c.clock(from-1, step)
-		}
+		start, _ = c.clock(from-1, step)
 	}
-	if end >= to {
-		end = to
-		if !c.skipped(to, step) {
-			_, _, offset = c.rules(time.Unix(0, int64(to)))
-			end = ceil(to+offset-c.offset, step) - offset + c.offset
-		}
+	if end >= to && to < Never {
+		_, _, offset = c.rules(time.Unix(0, int64(to)))
+		end = ceil(to+offset-c.offset, step) - offset + c.offset
 	}
 	return start, end
-}
-
-// skipped tells that the clock is put forward at an instant past a reading that
-// begins an hour or minute.
-func (c *calendar) skipped(at, step time.Duration) bool {
-	_, _, before := c.rules(time.Unix(0, int64(at-1)))
-	_, _, after := c.rules(time.Unix(0, int64(at)))
-	return mod(c.offset-at-before, step) < after-before
 }

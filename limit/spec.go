@@ -60,8 +60,8 @@ func (s *spec) window(wall time.Duration) (start, end time.Duration) {
 }
 
 // ahead is the nth window from the one that starts at start, which is the first.
-// For hours and minutes in a zone that is put forward or back by a part of them
-// in between it may be one earlier.
+// For hours in a zone that is put forward or back by a part of one it may be one
+// earlier for each year.
 func (s *spec) ahead(start time.Duration, n int64) (time.Duration, time.Duration) {
 	if s.calendar != nil {
 		return s.calendar.ahead(start, n)

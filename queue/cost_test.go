@@ -64,6 +64,7 @@ func TestGroupsAreForgotten(t *testing.T) {
 	peak := 0
 	for i := range 100_000 {
 		w.add(r, fmt.Sprint(i), 1)
+		w.hand()
 		w.until(w.now + 4)
 		peak = max(peak, len(g.groups))
 	}

@@ -25,7 +25,7 @@ func Example() {
 			return
 		}
 		resp.Body.Close()
-		fmt.Println(resp.Status, resp.Header.Get("Retry-After"))
+		fmt.Println(resp.Status)
 	}
 	rep := r.Report("shop")
 	fmt.Println("violations:", rep.Violated, "answered:", rep.Answered, "of", rep.Arrivals)
@@ -35,7 +35,7 @@ func Example() {
 	// Output:
 	// 200 OK
 	// 200 OK
-	// 429 Too Many Requests 3600
+	// 429 Too Many Requests
 	// violations: 1 answered: 3 of 3
 	// hourly: 3 of 2
 }

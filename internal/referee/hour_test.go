@@ -159,7 +159,7 @@ func TestBubbleEndsWithNothingLeft(t *testing.T) {
 		r, err := New(1, Play{Provider: named})
 		require.NoError(t, err)
 		r.Serve(Listen())
-		send(t, r, 20, 0, 1)
+		send(t, r, 20, ms, 100*ms)
 		r.Close()
 		r.Serve(Listen()) // too late: closed at once
 	})

@@ -90,7 +90,7 @@ func (m *model) allows(l provider.Limit, e *event, t int64) bool {
 		return sum(func(int64) bool { return true }) <= l.Max
 	case provider.FixedWindow:
 		// Window k is [k w + phase, (k+1) w + phase), its end included if closed.
-		for k := (t-int64(m.play.Phase))/w - 2; k <= t/w+1; k++ {
+		for k, last := (t-int64(m.play.Phase))/w-2, (t-int64(m.play.Phase))/w+2; k <= last; k++ {
 			in := func(at int64) bool {
 				into := at - int64(m.play.Phase) - k*w
 				return into >= 0 && (into < w || m.play.Closed && into == w)

@@ -1,0 +1,127 @@
+package coordinator
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/headgate/headgate/provider"
+)
+
+// costFor spells out a call's cost. A nested call takes no second slot, and goes
+// through the gates at which its outer call is the only one that may.
+func (l *lane) costFor(w *walk, r *route) []int64 {
+	cost := r.cost
+	if w.call.Cost != nil {
+		cost = l.costOf(r, w.call.Cost)
+		l.counts.ignored += ignored(r, w.call.Cost)
+	}
+	if w.outer == nil || w.outer.state >= over {
+		return cost
+	}
+	cost = append([]int64(nil), cost...)
+	if w.outer.token.Probe() {
+		cost[0] = 0
+	}
+	for i, p := range r.pauses {
+		if p.trial != nil && w.within(p.trial) {
+			cost[1+i] = 0
+		}
+	}
+	for i, g := range r.limits {
+		if g.d.Algorithm == provider.InFlight {
+			cost[r.skip+i] = 0
+		}
+	}
+	return cost
+}
+
+func (w *walk) within(ls *Lease) bool {
+	for x := w.outer; x != nil; x = x.parent {
+		if x == ls {
+			return true
+		}
+	}
+	return false
+}
+
+// ignored counts the units that no limit counts.
+func ignored(r *route, cost map[string]int64) (n int64) {
+	for unit := range cost {
+		counted := unit == provider.Requests
+		for _, g := range r.limits {
+			counted = counted || g.d.Unit == unit
+		}
+		if !counted {
+			n++
+		}
+	}
+	return n
+}
+
+// costOf spells a call's cost out by gate: what the call names, else what its
+// endpoint costs, else one request. A unit that no limit counts is ignored.
+func (l *lane) costOf(r *route, named map[string]int64) []int64 {
+	var declared map[string]int64
+	for i := range l.endpoints {
+		if l.endpoints[i].Name == r.endpoint {
+			declared = l.endpoints[i].Cost
+		}
+	}
+	cost := make([]int64, len(r.Gates))
+	for i := range r.skip {
+		cost[i] = 1
+	}
+	for i, g := range r.limits {
+		cost[r.skip+i] = unitCost(g.d, named, declared)
+	}
+	return cost
+}
+
+func unitCost(d provider.Limit, named, declared map[string]int64) int64 {
+	if d.Algorithm == provider.InFlight {
+		return 1
+	}
+	if n, ok := named[d.Unit]; ok {
+		return n
+	}
+	if n, ok := declared[d.Unit]; ok {
+		return n
+	}
+	if d.Unit == provider.Requests {
+		return 1
+	}
+	return 0
+}
+
+// check finds what is wrong with a call before it costs anything.
+func (l *lane) check(call Call) (detail string) {
+	for unit, n := range call.Cost {
+		if n < 0 {
+			return fmt.Sprintf("cost of %d %s is below 0", n, unit)
+		}
+	}
+	if call.Priority < Bulk || call.Priority > Interactive {
+		return fmt.Sprintf("priority %d is none of Bulk, Normal, Interactive", call.Priority)
+	}
+	if call.Endpoint == "" || len(l.endpoints) == 0 {
+		return ""
+	}
+	names := make([]string, len(l.endpoints))
+	for i, e := range l.endpoints {
+		if e.Name == call.Endpoint {
+			return ""
+		}
+		names[i] = e.Name
+	}
+	return fmt.Sprintf("no such endpoint %q; declared are %s", call.Endpoint, strings.Join(names, ", "))
+}
+
+// tooHeavy returns the first limit that can never admit such a cost.
+func (r *route) tooHeavy(cost []int64) *limitGate {
+	for i, g := range r.limits {
+		if n := cost[r.skip+i]; n > 0 && n > g.rule.Heaviest() {
+			return g
+		}
+	}
+	return nil
+}
