@@ -140,12 +140,13 @@ func (h *HTTP) named(q provider.Query) (provider.Endpoint, error) {
 // is an error whose provider.Feedback says what it means: canceled where nothing
 // was sent, failed and unanswered where the network failed, the dialect's class
 // where the provider answered, rejected for an answer that is no data (above 8
-// MiB, or a redirect elsewhere), failed for one cut short. Where ctx's deadline
-// ended the request the error carries no Feedback, since only the caller knows
-// whose fault that is; it matches context.DeadlineExceeded.
+// MiB, or a redirect elsewhere), unknown for an empty 200, failed for one cut
+// short. Where ctx's deadline ended the request the error carries no Feedback,
+// since only the caller knows whose fault that is; it matches
+// context.DeadlineExceeded.
 //
-// No error text holds a key, a URL or anything that the provider wrote. The
-// declaration's Timeout is not applied here.
+// An error's text holds no key, no URL and nothing that the provider wrote; its
+// causes hold neither key nor URL. The declaration's Timeout is not applied here.
 func (h *HTTP) Lookup(ctx context.Context, q provider.Query) (provider.Result, error) {
 	e, err := h.Endpoint(q)
 	if err != nil {

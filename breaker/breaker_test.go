@@ -159,7 +159,7 @@ func TestExactlyAtOpenUntilAProbeGoes(t *testing.T) {
 			assert.Equal(t, start.Add(d).Add(1), until)
 			time.Sleep(time.Until(until) - 1)
 			assert.Equal(t, until, refused(t, b))
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			p := call(t, b)
 			require.True(t, p.Probe())
 			assert.Equal(t, HalfOpen, state(b))
@@ -257,7 +257,7 @@ func TestGobreakerIsAsAssumed(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		assert.Equal(t, gobreaker.StateOpen, cb.State(), "expiry is strict")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		assert.Equal(t, gobreaker.StateHalfOpen, cb.State(), "State moves it")
 	})
 }

@@ -279,6 +279,25 @@ func TestExecuteAsksTheRegisteredAdapter(t *testing.T) {
 	})
 }
 
+func TestExecuteRefusesWhatNoEndpointTakesBeforeItCosts(t *testing.T) {
+	a := &echo{p: provider.Provider{Slug: "echo", Throttle: provider.Throttle{RPM: 1}, Endpoints: []provider.Endpoint{
+		{Name: "host", Kinds: []provider.Kind{provider.IP}},
+	}}}
+	bubbleWith(t, coordinator.Config{Registry: registryOf(t, a)}, func(t *testing.T, c *coordinator.Coordinator) {
+		to := coordinator.Call{Provider: "echo"}
+		for _, q := range []provider.Query{{Kind: provider.Hash}, {Kind: provider.Hash, Endpoint: "host"}, {Endpoint: "hots"}} {
+			_, err := c.Execute(t.Context(), to, q)
+			assert.Equal(t, coordinator.ReasonInvalid, refusal(t, err).Reason)
+		}
+		a.lacks = errors.New("set ECHO_KEY")
+		_, err := c.Execute(t.Context(), to, provider.Query{Kind: provider.IP})
+		assert.ErrorContains(t, err, "set ECHO_KEY")
+		a.lacks = nil
+		_, err = c.Execute(t.Context(), to, provider.Query{Kind: provider.IP})
+		require.NoError(t, err, "nothing was taken")
+	})
+}
+
 func TestExecuteNeverTakesARefusalForData(t *testing.T) {
 	reg := registryOf(t, &echo{p: provider.Provider{Slug: "echo", Retry: provider.Retry{Off: true}},
 		f: provider.Feedback{Outcome: provider.QuotaSpent}})

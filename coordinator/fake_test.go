@@ -15,7 +15,11 @@ import (
 type echo struct {
 	p provider.Provider
 	f provider.Feedback
+
+	lacks error
 }
+
+func (e *echo) Ready() error { return e.lacks }
 
 func (e *echo) Provider() provider.Provider { return e.p }
 

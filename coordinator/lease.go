@@ -32,7 +32,8 @@ type Lease struct {
 	waited   time.Duration
 	wait     *wait // nil: it went at once
 	ctx      leaseContext
-	acquired *walk // of Acquire, where hooks are to be told of the end
+	drop     func() // of Hold; nil: the function's end releases
+	acquired *walk  // of Acquire, where hooks are to be told of the end
 }
 
 // leaseState goes forward only.
@@ -147,6 +148,18 @@ func (ls *Lease) Release() {
 	}
 	l.tell(l.unlock())
 	ls.ended(w, took)
+}
+
+// Hold keeps the slot beyond the end of the function that runs under the lease,
+// until Release: for an answer whose body is still to be read. Where the call is
+// tried again instead, drop is called (to close that body) and the slot is free.
+// It has no effect on a lease of Acquire.
+func (ls *Lease) Hold(drop func()) {
+	ls.l.mu.Lock()
+	defer ls.l.mu.Unlock()
+	if ls.drop = drop; drop == nil {
+		ls.drop = func() {}
+	}
 }
 
 // Forget says that the request was never sent: everything is given back. After

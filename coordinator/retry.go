@@ -44,7 +44,9 @@ func (w *walk) again(ls *Lease, err error) *Error {
 	e := l.failure(w, ls, err, delay)
 	if may {
 		left, at := l.maxWait(w), later1(l.now.Mono, delay)
-		if left < 0 || delay > left || at > l.deadline(w, left) || delay > l.t.MaxRetryAfter {
+		opens, by := l.opens(ls.route, ls.cost, nil)
+		at = max(at, opens)
+		if l.tooFar(opens, by) || left < 0 || delay > left || at > l.deadline(w, left) || delay > l.t.MaxRetryAfter {
 			may = false
 		}
 	}
@@ -55,6 +57,10 @@ func (w *walk) again(ls *Lease, err error) *Error {
 	l.tell(l.unlock())
 	if !may {
 		return e
+	}
+	if ls.drop != nil { // before the wait: nobody reads that answer
+		ls.drop()
+		ls.Release()
 	}
 	if delay > 0 {
 		return w.sleep(delay, e)

@@ -210,3 +210,43 @@ func TestClassification(t *testing.T) {
 }
 
 var errConfigured = errors.New("configured")
+
+func TestHeldSlotOutlivesTheFunctionAndEndsBeforeARetry(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		var held []*coordinator.Lease
+		dropped := 0
+		try := func(ctx context.Context) error {
+			ls, _ := coordinator.LeaseFrom(ctx)
+			held = append(held, ls)
+			ls.Hold(func() { dropped++ })
+			if len(held) == 1 {
+				return provider.Feedback{Outcome: provider.RateLimited, RetryAfter: second}.Err(nil)
+			}
+			return nil
+		}
+		require.NoError(t, c.Do(t.Context(), to, try), "a retry does not wait for its own slot")
+		assert.Equal(t, 1, dropped)
+		assert.Equal(t, 1, state(t, c).InFlight)
+		now := to
+		now.Wait = -1
+		require.ErrorIs(t, c.Do(t.Context(), now, ok), coordinator.ErrRateLimited)
+		held[1].Release()
+		require.NoError(t, c.Do(t.Context(), now, ok))
+	}, declare(provider.Throttle{MaxInFlight: 1}))
+}
+
+func TestFinalRefusalKeepsWhatIsHeld(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		short := to
+		short.Wait = second
+		var ls *coordinator.Lease
+		e := refusal(t, c.Do(t.Context(), short, func(ctx context.Context) error {
+			ls, _ = coordinator.LeaseFrom(ctx)
+			ls.Hold(func() { t.Error("dropped though nothing is tried again") })
+			return provider.Feedback{Outcome: provider.RateLimited, RetryAfter: time.Minute}.Err(nil)
+		}))
+		assert.Equal(t, coordinator.StageAttempt, e.Stage)
+		assert.Equal(t, time.Minute, e.RetryAfter)
+		ls.Release()
+	}, declare(provider.Throttle{}))
+}

@@ -3,8 +3,6 @@ package coordinator
 import (
 	"context"
 	"time"
-
-	"github.com/headgate/headgate/provider"
 )
 
 // Priority orders calls of one provider: they weigh 1 : 4 : 16, so that the low
@@ -148,48 +146,12 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 	}
 	w.last, w.cause = ls, err
 	took := l.now.Mono - ls.granted.Mono
-	l.release(ls)
+	if ls.drop == nil {
+		l.release(ls)
+	}
 	events := l.unlock()
 	done = true
 	l.tell(events)
 	l.c.traces.attempt(w, took)
 	return err
-}
-
-// Execute asks the registered adapter of call.Provider, throttled and retried as
-// Do does it. An endpoint that neither call nor query names is the first that
-// takes the query's kind. Lookups by GET are Replayable.
-func (c *Coordinator) Execute(ctx context.Context, call Call, q provider.Query) (provider.Result, error) {
-	w := &walk{ctx: ctx, call: call}
-	l, unknown := c.lane(call.Provider)
-	switch {
-	case unknown != nil:
-		return provider.Result{}, w.refusedBy(c, unknown)
-	case l.adapter == nil:
-		return provider.Result{}, w.refusedBy(c, w.invalid("declared without an adapter: use Do"))
-	}
-	if call.Endpoint == "" {
-		call.Endpoint = q.Endpoint
-	}
-	for _, ep := range l.endpoints {
-		if call.Endpoint == "" && ep.Takes(q.Kind) {
-			call.Endpoint = ep.Name
-		}
-		if call.Endpoint == ep.Name && (ep.Method == "" || ep.Method == "GET" || ep.Method == "HEAD") {
-			call.Replayable = true
-		}
-	}
-	q.Endpoint = call.Endpoint
-	return Get(ctx, c, call, func(ctx context.Context) (provider.Result, error) {
-		ls, _ := LeaseFrom(ctx)
-		q.Key = ls.Key()
-		res, err := l.adapter.Lookup(ctx, q)
-		if err == nil {
-			ls.Report(res.Feedback)
-			if o := res.Feedback.Outcome; o != "" && o != provider.OK {
-				err = res.Feedback.Err(nil) // it answered, but not with data
-			}
-		}
-		return res, err
-	})
 }

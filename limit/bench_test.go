@@ -62,10 +62,11 @@ func BenchmarkLook(b *testing.B) {
 			r, err := New(l)
 			require.NoError(b, err)
 			for i := range time.Duration(min(l.Max, 1000)) {
-				spend(b, r, at(i), 1)
+				r.Take(at(i), 1)
+				r.Settle(at(i), at(i), 1, 1)
 			}
 			for b.Loop() {
-				r.Look(at(2000), 500)
+				r.Look(at(2000), (r.Heaviest()+1)/2)
 			}
 		})
 	}

@@ -95,7 +95,7 @@ func TestCase22_TheDayOfLosAngeles(t *testing.T) {
 	}
 }
 
-// TestCalendarAgainstTheClocksHands compares with a search minute by minute: a day
+// TestCalendarAgainstTheClocksHands compares with a search in steps of five minutes: a day
 // begins when the hands first are at or past the anchor on a later date, an hour
 // whenever they are at it.
 func TestCalendarAgainstTheClocksHands(t *testing.T) {
@@ -133,7 +133,7 @@ func daysByHand(t *testing.T, c *calendar, change time.Time) {
 	}
 	const day = 24 * time.Hour
 	var begun, latest time.Duration // the start of the day, the furthest that the hands have been
-	for at := change.Add(-3 * day); at.Before(change.Add(3 * day)); at = at.Add(time.Minute) {
+	for at := change.Add(-3 * day); at.Before(change.Add(3 * day)); at = at.Add(5 * time.Minute) {
 		if now := hands(at); now > latest {
 			if floor(now-c.offset, day) > floor(latest-c.offset, day) {
 				begun = epoch(at)
@@ -143,15 +143,16 @@ func daysByHand(t *testing.T, c *calendar, change time.Time) {
 		if at.Before(change.Add(-day)) {
 			continue
 		}
-		start, end := c.window(epoch(at))
-		require.Equal(t, begun, start, "%s in %s from %s", at, c.zone, c.offset)
-		require.Greater(t, end, epoch(at))
+		if start, end := c.window(epoch(at)); start != begun || end <= epoch(at) {
+			require.Equal(t, begun, start, "%s in %s from %s", at, c.zone, c.offset)
+			require.Greater(t, end, epoch(at))
+		}
 	}
 }
 
 func hoursByHand(t *testing.T, c *calendar, change time.Time) {
 	var begun time.Duration
-	for at := change.Add(-6 * time.Hour); at.Before(change.Add(6 * time.Hour)); at = at.Add(time.Minute) {
+	for at := change.Add(-6 * time.Hour); at.Before(change.Add(6 * time.Hour)); at = at.Add(5 * time.Minute) {
 		_, offset := at.In(c.zone).Zone()
 		now := epoch(at) + time.Duration(offset)*time.Second - c.offset
 		if mod(now, time.Hour) == 0 {
@@ -161,16 +162,17 @@ func hoursByHand(t *testing.T, c *calendar, change time.Time) {
 			continue
 		}
 		start, end := c.window(epoch(at))
-		require.Equal(t, begun, start, "%s in %s from %s", at, c.zone, c.offset)
 		next, _ := c.window(end)
-		require.Equal(t, end, next)
 		before, until := c.window(end - 1)
-		require.Equal(t, [2]time.Duration{start, end}, [2]time.Duration{before, until})
+		want, got := [4]time.Duration{begun, end, begun, end}, [4]time.Duration{start, next, before, until}
+		if want != got {
+			require.Equal(t, want, got, "%s in %s from %s", at, c.zone, c.offset)
+		}
 	}
 }
 
 // TestCalendarAhead: the nth window from one on is what going from end to end gives
-// or, across half-hour changes, at most one window before it.
+// or, across half-hour changes, a little before it.
 func TestCalendarAhead(t *testing.T) {
 	for _, c := range []*calendar{
 		calendarOf(t, "day", "America/Los_Angeles", "02:30"),
@@ -186,10 +188,8 @@ func TestCalendarAhead(t *testing.T) {
 			if n%97 == 1 {
 				origin, _ := c.window(wall(t, "2011-03-01T12:00:00Z").Wall)
 				got, _ := c.ahead(origin, n)
-				if start < Never-1000*time.Hour {
-					require.LessOrEqual(t, got, start)
-					require.GreaterOrEqual(t, got, start-(end-start)*2)
-				}
+				require.LessOrEqual(t, got, start)
+				require.GreaterOrEqual(t, got, start-(end-start)*2)
 			}
 			start, end = c.window(end)
 		}

@@ -52,7 +52,7 @@ func (f *fixed) look(s *spec, now Now, room int64) time.Duration {
 func (f *fixed) view(s *spec, now Now) fixed {
 	v := *f
 	v.aligned = f.aligned.view(s, now)
-	if v.start != f.start {
+	if v.end != f.end {
 		v.measure(s)
 	}
 	return v

@@ -20,9 +20,9 @@ type entry struct {
 // total never exceeds MaxInt64: then the oldest units are dropped, so that what
 // any entry and all after it weigh stays true.
 //
-// Up to exact entries it is exact. When more are needed instants are rounded up
-// to the end of a slot (per/1024), which is later and so the strict side, until
-// half of the entries have left.
+// Up to exact entries it is exact. When more are needed all instants are rounded up
+// to the end of a slot (per/1024), which is later and so the strict side, and new
+// ones too for as long as more than half as many entries are left.
 type ring struct {
 	entries    []entry
 	base       uint64 // sum before the first entry

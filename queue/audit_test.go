@@ -1,6 +1,9 @@
 package queue
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // audit checks, by brute force, what must be true after each Hand. The one
 // sentence above all: no head that could go waits.
@@ -15,8 +18,10 @@ func (w *world) audit() {
 		n += w.auditLine(key, ln)
 		home := w.of(ln.home)
 		home.here = append(home.here, ln)
-		for _, g := range key.route.Gates {
-			w.of(g).onWay++
+		for i, g := range key.route.Gates {
+			if i < 63 && ln.head.Cost[i] != 0 {
+				w.of(g).onWay++
+			}
 		}
 	}
 	for _, ln := range q.lines {
@@ -128,7 +133,7 @@ func (w *world) auditGate(g *gated) {
 	w.must(here == 0, "%d lines too few at a gate", here)
 	w.must(weight == g.weight, "weight %d, not %d", g.weight, weight)
 	w.must(g.Waiting() == (len(g.waiting) > 0), "Waiting")
-	w.must(g.onWay > 0 || g.groups == nil && g.claim == nil, "a gate that nobody needs remembers")
+	w.must(g.onWay > 0 || g.Waiting() || g.groups == nil && g.claim == nil, "a gate that nobody needs remembers")
 	w.must(g.claim == nil || w.q.lines[g.claim.key] == g.claim && g.claim.until != 0, "a claim of nobody")
 	w.auditTimer(g)
 }
@@ -144,6 +149,11 @@ func (w *world) auditTimer(g *gated) {
 		return
 	}
 	at := g.ruler.Look(w.now, first.cost(&g.Gate))
+	if at <= w.now && slices.Contains(w.q.front, &g.Gate) {
+		if at = w.auditStay(g); at == Never {
+			return
+		}
+	}
 	w.must(at > w.now, "the first at a gate is not refused by it")
 	if at == Never && first.until != 0 {
 		at = first.until
@@ -154,4 +164,17 @@ func (w *world) auditTimer(g *gated) {
 	}
 	w.must(g.ti != 0 && g.at > w.now, "no timer")
 	w.must(g.at <= at, "a timer for %v that should be for %v", g.at, at)
+}
+
+// auditStay returns the instant at which somebody may go, where the first at an
+// open gate stays because everybody needs another that refuses whoever comes.
+func (w *world) auditStay(g *gated) (at time.Duration) {
+	w.stays++
+	w.must(g.onWay == len(w.q.lines), "some could go without")
+	for _, x := range w.gates {
+		if x.onWay == len(w.q.lines) {
+			at = max(at, x.ruler.Look(w.now, 1))
+		}
+	}
+	return at
 }

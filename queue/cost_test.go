@@ -51,25 +51,25 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// TestGroupsAreForgotten: a million flows, each with one call, pass a gate at
+// TestGroupsAreForgotten: 20,000 flows, each with one call, pass a gate at
 // which one queue waits all the time. What the gate remembers stays small.
 func TestGroupsAreForgotten(t *testing.T) {
 	w := newWorld(t)
 	w.blind = true
 	g := w.gate(&spacing{every: 3})
 	r := route(g)
-	for range 50_000 {
+	for range 20_000 {
 		w.add(r, "a", 1)
 	}
 	peak := 0
-	for i := range 100_000 {
+	for i := range 20_000 {
 		w.add(r, fmt.Sprint(i), 1)
 		w.hand()
 		w.until(w.now + 4)
 		peak = max(peak, len(g.groups))
 	}
 	assert.Less(t, peak, 100)
-	assert.Greater(t, w.count("a"), 20_000)
+	assert.Greater(t, w.count("a"), 4000)
 }
 
 // TestOneFlowAtTenThousandKeys: first in, first out over all keys, and a grant

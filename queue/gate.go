@@ -9,7 +9,7 @@ type Gate struct {
 	soon bool // Never means: until an answer, which is near
 
 	// Taking turns. It begins when a first call waits here and ends when no line in
-	// the queue has this gate on its way, not when nobody waits here: a line that
+	// the queue needs this gate any more, not when nobody waits here: a line that
 	// waits for the next gate in the meantime does not forgive its rivals' debts.
 	waiting []*group        // heap: least tag, then earliest head
 	groups  map[Flow]*group // those that wait, and those that are ahead of v
@@ -17,7 +17,7 @@ type Gate struct {
 	v       float64         // the tag of a flow that comes new
 	step    float64         // what the last call that went adds to v when the next one goes
 	sweep   int             // number of groups at which those without use are dropped
-	lines   int             // in the queue, with this gate on their way
+	lines   int             // in the queue, that need this gate
 
 	at    time.Duration // when it may open
 	ti    int           // place in Queue.timed, +1; 0: none
@@ -134,7 +134,7 @@ func (q *Queue) leave(ln *line) {
 	}
 	if len(g.waiting) == 0 {
 		q.untime(g)
-		return
+		g.rest()
 	}
 	q.Touch(g)
 }
@@ -199,9 +199,11 @@ func (g *Gate) forget() {
 	g.sweep = 2 * len(g.groups)
 }
 
-// free forgets whose turn it was: no line has g on its way any more.
-func (g *Gate) free() {
-	g.waiting, g.groups, g.v, g.step, g.sweep = nil, nil, 0, 0, 0
+// rest forgets whose turn it was once no line needs g any more.
+func (g *Gate) rest() {
+	if g.lines == 0 && len(g.waiting) == 0 {
+		g.waiting, g.groups, g.v, g.step, g.sweep = nil, nil, 0, 0, 0
+	}
 }
 
 // timeAt has Hand look at g at an instant.

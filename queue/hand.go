@@ -65,7 +65,9 @@ func (q *Queue) look(g *Gate, now time.Duration, goes func(*Waiter)) {
 		return
 	}
 	if to := blocked(now, &ln.key, ln.head.Cost, ln, ln.seq); to != nil {
-		q.move(ln, to, now)
+		if !q.stay(ln, to, now) {
+			q.move(ln, to, now)
+		}
 		return
 	}
 	w, route, f := ln.head, ln.key.route, ln.key.flow
@@ -91,6 +93,25 @@ func (q *Queue) shut(g *Gate, ln *line, at, now time.Duration) {
 		}
 	}
 	q.timeAt(g, at)
+}
+
+// stay keeps a line at its open gate where every line needs both this gate and the
+// one that is in the way, and the latter refuses whoever comes: one that left would
+// only be followed by all the others, and 1,000 lines would wander between a cap
+// and a limit each time that either opens. Whatever changes in the queue has the
+// gate looked at again, and so has its timer.
+func (q *Queue) stay(ln *line, to *Gate, now time.Duration) bool {
+	g := ln.home
+	if g.lines != len(q.lines) || to.lines != len(q.lines) || ln.until != 0 {
+		return false
+	}
+	at := to.rule.Look(now, 1)
+	if at <= now {
+		return false
+	}
+	q.timeAt(g, at)
+	q.front = append(q.front, g)
+	return true
 }
 
 // move sends a line on to the gate in its way and sees to it that it is not sent

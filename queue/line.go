@@ -55,9 +55,7 @@ func (q *Queue) line(key lineKey) *line {
 		q.lines = make(map[lineKey]*line)
 	}
 	q.lines[key] = ln
-	for _, g := range key.route.Gates {
-		g.lines++
-	}
+	ln.count(1)
 	return ln
 }
 
@@ -129,9 +127,16 @@ func (q *Queue) drop(ln *line) {
 	if len(q.lines) == 0 {
 		q.lines = nil // a map keeps the room of its best day
 	}
-	for _, g := range ln.key.route.Gates {
-		if g.lines--; g.lines == 0 {
-			g.free()
+	ln.count(-1)
+}
+
+// count tells the gates of a line that it is there, or no more. Gates that share a
+// bit of its mask are left out: it may not need them.
+func (ln *line) count(n int) {
+	for i, g := range ln.key.route.Gates {
+		if i < 63 && ln.key.mask&(1<<i) != 0 {
+			g.lines += n
+			g.rest()
 		}
 	}
 }

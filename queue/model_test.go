@@ -126,6 +126,7 @@ type world struct {
 	bound   int
 	peak    int // most looks of one Hand
 	claims  int // seen by the audit
+	stays   int
 }
 
 type event struct {
@@ -298,10 +299,10 @@ func (w *world) empty() {
 	require.Nil(w.t, q.Oldest())
 	require.Equal(w.t, Never, q.Next())
 	require.Nil(w.t, q.lines)
-	for name, n := range map[string]int{"dirty": len(q.dirty), "timed": len(q.timed), "due": len(q.due)} {
+	for name, n := range map[string]int{"dirty": len(q.dirty), "timed": len(q.timed), "due": len(q.due), "front": len(q.front)} {
 		require.Zero(w.t, n, name)
 	}
-	for name, n := range map[string]int{"dirty": cap(q.dirty), "timed": cap(q.timed), "due": cap(q.due)} {
+	for name, n := range map[string]int{"dirty": cap(q.dirty), "timed": cap(q.timed), "due": cap(q.due), "front": cap(q.front)} {
 		require.LessOrEqual(w.t, n, 64, "capacity of "+name)
 	}
 	for _, x := range q.dirty[:cap(q.dirty)] {

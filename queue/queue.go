@@ -26,8 +26,9 @@ const Never = time.Duration(math.MaxInt64)
 
 // Rule is what a gate asks: an instant at or before now lets n units through now,
 // a later one not before that instant, [Never] not before an event ([Queue.Touch]).
-// A Rule that has let through may refuse at once afterwards; the reverse takes
-// time or a Touch.
+// What refuses n units refuses more than n. A Rule that has let through may refuse
+// at once afterwards; the reverse takes time or a Touch: the instant that a Rule
+// told is when it is asked again.
 type Rule interface {
 	Look(now time.Duration, n int64) time.Duration
 }
@@ -74,6 +75,7 @@ func (w *Waiter) Route() *Route {
 type Queue struct {
 	lines map[lineKey]*line
 	dirty []*Gate   // changed, or their waiters did: looked at by Hand
+	front []*Gate   // open, but nobody may go before another opens: see Queue.stay
 	timed []*Gate   // heap: least at first
 	due   []*Waiter // heap: least deadline first
 	seq   uint64
@@ -156,8 +158,19 @@ func (q *Queue) Leave(w *Waiter) {
 	q.remove(w)
 }
 
-// Touch says that a gate's rule has changed other than by time.
+// Touch says that a gate's rule has changed other than by time; also where nobody
+// waits at that gate, for calls that wait at another may need it. Hand must follow.
 func (q *Queue) Touch(g *Gate) {
+	q.mark(g)
+	for _, x := range q.front {
+		q.mark(x)
+	}
+	clear(q.front)
+	q.front = q.front[:0]
+}
+
+// mark has Hand look at g.
+func (q *Queue) mark(g *Gate) {
 	if !g.dirty && len(g.waiting) > 0 {
 		g.dirty = true
 		q.dirty = append(q.dirty, g)

@@ -101,7 +101,7 @@ func (s *storm) shut() {
 // TestStorms is the property above all: whatever comes, no head that could go
 // waits, nothing is lost or goes twice, and nothing stays behind.
 func TestStorms(t *testing.T) {
-	var claims, again, went, gaveUp int
+	var claims, stays, again, went, gaveUp int
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			s := newStorm(t, seed)
@@ -117,12 +117,13 @@ func TestStorms(t *testing.T) {
 			require.Equal(t, 200, calls)
 			require.Zero(t, s.waiting)
 			s.empty()
-			claims, again, went = claims+s.claims, again+s.again, went+len(s.went)
+			claims, stays, again, went = claims+s.claims, stays+s.stays, again+s.again, went+len(s.went)
 			gaveUp += calls + s.again - len(s.went)
 		})
 	}
-	t.Logf("%d went, %d came back, %d left, claims seen %d times", went, again, gaveUp, claims)
+	t.Logf("%d went, %d came back, %d left, claims seen %d times, stays %d", went, again, gaveUp, claims, stays)
 	require.NotZero(t, claims, "the storms never make a claim")
+	require.NotZero(t, stays, "nobody ever stays at an open gate")
 	require.NotZero(t, again, "no call ever comes back")
 	require.NotZero(t, gaveUp)
 }

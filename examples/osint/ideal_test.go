@@ -36,6 +36,7 @@ func TestIdeals(t *testing.T) {
 		{"sliding", []provider.Limit{{Max: 2, Per: "10s"}}, 5, []time.Duration{0, 0, 10 * s, 10 * s, 20 * s}},
 		{"calendar word", []provider.Limit{{Max: 2, Per: "minute"}}, 3, []time.Duration{0, 0, 60 * s}},
 		{"fixed", []provider.Limit{{Max: 2, Per: "10s", Algorithm: provider.FixedWindow}}, 5, []time.Duration{0, 0, 10 * s, 10 * s, 20 * s}},
+		{"fixed, not from its begin", []provider.Limit{{Max: 2, Per: "10s", Algorithm: provider.FixedWindow}, {Max: 1, Per: "3s"}}, 5, []time.Duration{0, 3 * s, 10 * s, 13 * s, 20 * s}},
 		{"leaky", []provider.Limit{{Max: 5, Per: "60s", Algorithm: provider.LeakyBucket}}, 3, []time.Duration{0, 12 * s, 24 * s}},
 		{"token bucket", []provider.Limit{{Max: 1, Per: "2s", Burst: 3, Algorithm: provider.TokenBucket}}, 5, []time.Duration{0, 0, 0, 2 * s, 4 * s}},
 		// 4 in the first window leave room for one more when 1/4 of the next is over.
@@ -52,7 +53,7 @@ func TestIdeals(t *testing.T) {
 
 func TestIdealsOfEndpoints(t *testing.T) {
 	const s = time.Second
-	p := provider.Provider{Endpoints: []provider.Endpoint{{Name: "a", Cost: map[string]int64{"credits": 2}}, {Name: "b"}, {Name: "c"}}}
+	p := provider.Provider{Endpoints: []provider.Endpoint{{Name: "a", Cost: map[string]int64{"credits": 2}}, {Name: "b"}, {Name: "c"}, {Name: "d", Cost: map[string]int64{"credits": 1}}}}
 	for _, c := range []struct {
 		name   string
 		limits []provider.Limit
@@ -63,6 +64,7 @@ func TestIdealsOfEndpoints(t *testing.T) {
 		{"one counter for two", []provider.Limit{{Max: 1, Per: "1s", Endpoints: []string{"a", "b"}}}, []string{"a", "b", "c"}, []time.Duration{0, 0, s}},
 		{"instead", []provider.Limit{{Max: 1, Per: "10s"}, {Max: 1, Per: "1s", Endpoints: []string{"b"}, Instead: true}}, []string{"a", "b", "b", "c"}, []time.Duration{0, 0, s, 10 * s}},
 		{"credits", []provider.Limit{{Max: 4, Per: "10s", Unit: "credits"}}, []string{"a", "a", "a", "b"}, []time.Duration{0, 0, 0, 10 * s}},
+		{"in the order given", []provider.Limit{{Max: 2, Per: "10s", Unit: "credits"}}, []string{"d", "a", "d"}, []time.Duration{0, 0, 10 * s}},
 		{"never", []provider.Limit{{Max: 1, Per: "10s", Unit: "credits"}}, []string{"a", "b"}, []time.Duration{0}},
 	} {
 		assert.Equal(t, c.want, ideals(p, expand(t, c.limits...), c.calls), c.name)

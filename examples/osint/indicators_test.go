@@ -111,6 +111,14 @@ func TestReadListAsPeopleSaveIt(t *testing.T) {
 	}, complaints)
 }
 
+func TestUncomment(t *testing.T) {
+	for line, want := range map[string]string{
+		"# all": "", "a # b": "a ", "a\t#b": "a\t", "a#b": "a#b", "a#b # c": "a#b ", "": "",
+	} {
+		assert.Equal(t, want, uncomment(line))
+	}
+}
+
 // A buffer that ends between \r and \n must not split a line in two.
 func TestReadLineAtTheEdgeOfTheBuffer(t *testing.T) {
 	for n := maxLine - 3; n < maxLine+3; n++ {

@@ -54,9 +54,8 @@ func recordOf(l *lookup) record {
 // results writes one line a lookup, at once: what is done is kept whatever comes
 // after. It is safe for concurrent use. A nil *results writes nothing.
 type results struct {
-	mu  sync.Mutex
-	w   *json.Encoder
-	err error // the first: then nothing more is written
+	mu sync.Mutex
+	w  *json.Encoder // after an error it writes nothing more, and returns it again
 }
 
 // results opens what the options name for them; nil: nothing. The function closes
@@ -84,13 +83,10 @@ func newResults(w io.Writer) *results {
 // write writes a lookup's line, unless the run ended before it was asked: nothing
 // is known of it then. It returns the first error that there ever was.
 func (r *results) write(l *lookup) error {
-	if r == nil || l.brokenOff() && !l.asked {
+	if r == nil || l.broken && !l.asked {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err == nil {
-		r.err = r.w.Encode(recordOf(l))
-	}
-	return r.err
+	return r.w.Encode(recordOf(l))
 }

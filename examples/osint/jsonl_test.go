@@ -60,8 +60,8 @@ func TestBrokenOffBeforeItWasAskedIsNoResult(t *testing.T) {
 	b := &buffer{}
 	r := newResults(b)
 	canceled := &coordinator.Error{Reason: coordinator.ReasonCanceled}
-	require.NoError(t, r.write(&lookup{err: canceled}))
+	require.NoError(t, r.write(&lookup{err: canceled, broken: true}))
 	assert.Empty(t, b.String())
-	require.NoError(t, r.write(&lookup{err: canceled, asked: true}))
+	require.NoError(t, r.write(&lookup{err: canceled, broken: true, asked: true}))
 	assert.Contains(t, b.String(), "canceled")
 }

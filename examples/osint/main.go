@@ -41,13 +41,19 @@ const (
 const maxComplaints = 100
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C kills
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(interruptible, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the program. The end of ctx stops it cleanly.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// interruptible returns a context that the first Ctrl-C ends. The second kills.
+func interruptible() context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop)
+	return ctx
+}
+
+// run is the program. It calls begin when all is read, and stops cleanly when that
+// context ends; until then Ctrl-C ends it as it ends any program.
+func run(begin func() context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o, err := parse(args, stdout)
 	if errors.Is(err, errHelp) {
 		return exitOK
@@ -70,7 +76,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if o.json {
 		told = stderr
 	}
-	code, err := lookUp(ctx, o, r, stdout, stderr, told)
+	code, err := lookUp(begin(), o, r, stdout, stderr, told)
 	if err != nil {
 		fmt.Fprintf(stderr, "osint: %v\n", err)
 	}
@@ -149,7 +155,7 @@ func perform(ctx context.Context, c *coordinator.Coordinator, judge *referee.Ref
 	elapsed := time.Since(b.begin)
 	stop()
 	s := summarise(b, c, judge, elapsed)
-	s.stopped = ctx.Err() != nil
+	s.stopped = ctx.Err() != nil && s.givenUp() > 0
 	closing, done := context.WithTimeout(context.Background(), 5*time.Second)
 	defer done()
 	err := c.Shutdown(closing)

@@ -51,7 +51,7 @@ func TestBarsEndThoughTheyAreNotFull(t *testing.T) {
 	for range 5 {
 		b.done(half, &lookup{err: &coordinator.Error{Reason: coordinator.ReasonFailed}})
 	}
-	b.done(half, &lookup{err: &coordinator.Error{Reason: coordinator.ReasonCanceled}})
+	b.done(half, &lookup{err: &coordinator.Error{Reason: coordinator.ReasonCanceled}, broken: true})
 	stop()
 	told := out.String()
 	assert.Regexp(t, `full +\[=+\] +2/2  done`, told)

@@ -70,6 +70,16 @@ func (s *summary) answered() (n int) {
 	return n
 }
 
+// givenUp is how many lookups the end of the run came before.
+func (s *summary) givenUp() (n int) {
+	for _, r := range s.rows {
+		if r.t.missing == nil {
+			n += len(r.t.jobs) - r.done()
+		}
+	}
+	return n
+}
+
 // write tells the summary: a table, what in it needs a word, and the total.
 func (s *summary) write(w io.Writer) {
 	table := [][]string{heads}
@@ -165,7 +175,7 @@ func (s *summary) total() string {
 	outcome := fmt.Sprintf("all answered: %d lookups", jobs)
 	switch {
 	case s.stopped:
-		outcome = fmt.Sprintf("stopped: %d of %d lookups answered, %d refused, %d given up", answered, jobs, failed, jobs-answered-failed)
+		outcome = fmt.Sprintf("stopped: %d of %d lookups answered, %d refused, %d given up", answered, jobs, failed, s.givenUp())
 	case answered < jobs:
 		outcome = fmt.Sprintf("answered: %d of %d lookups", answered, jobs)
 	}
@@ -199,12 +209,14 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[max(rank, 1)-1]
 }
 
-// percent rounds down: 100 % is all of it.
+// percent rounds down: 100 % is all of it. It is never more: a run that meets the
+// end of a real provider's calendar period can beat an ideal that counts periods
+// from its own begin.
 func percent(part, whole time.Duration) string {
 	if whole <= 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%d %%", int64(float64(part)*100/float64(whole)))
+	return fmt.Sprintf("%d %%", int64(float64(min(part, whole))*100/float64(whole)))
 }
 
 // short writes a duration with three digits or so.

@@ -102,6 +102,7 @@ func TestPercentile(t *testing.T) {
 func TestPercentRoundsDown(t *testing.T) {
 	assert.Equal(t, "99 %", percent(999, 1000))
 	assert.Equal(t, "100 %", percent(1000, 1000))
+	assert.Equal(t, "100 %", percent(1001, 1000))
 	assert.Equal(t, "–", percent(1, 0))
 }
 

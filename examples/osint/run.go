@@ -23,15 +23,13 @@ type lookup struct {
 	err      *coordinator.Error // nil: it was answered
 	waited   time.Duration      // for its turn
 	asked    bool               // it went at least once
+	broken   bool               // the run ended first
 
 	placed chan struct{} // closed when it has its place in the order
 	once   sync.Once
 }
 
 func (l *lookup) hasPlace() { l.once.Do(func() { close(l.placed) }) }
-
-// brokenOff tells that it ended because the run did.
-func (l *lookup) brokenOff() bool { return l.err != nil && l.err.Reason == coordinator.ReasonCanceled }
 
 // lookupKey finds the lookup that a hook is told of in the call's context.
 type lookupKey struct{}
@@ -110,6 +108,7 @@ func (l *lookup) run(ctx context.Context, c *coordinator.Coordinator) {
 		// not pass for answered.
 		l.err = &coordinator.Error{Provider: l.provider, Reason: coordinator.ReasonUnknown, Err: err}
 	}
+	l.broken = err != nil && ctx.Err() != nil && l.err.Reason == coordinator.ReasonCanceled
 }
 
 // tally counts what became of the lookups of one target.
@@ -117,7 +116,6 @@ type tally struct {
 	t                           *target
 	answered, empty, suspicious int // the last two are part of the first
 	failed                      int // refused, or gone and not answered
-	broken                      int // the run ended first
 	refused                     map[coordinator.Reason]int
 	retryAt                     map[coordinator.Reason]time.Time // the earliest told, by reason
 	waits                       []time.Duration                  // of lookups that were asked, in order of their ends
@@ -158,9 +156,8 @@ func (b *board) done(t *target, l *lookup) {
 }
 
 func (t *tally) add(l *lookup, elapsed time.Duration) {
-	if l.brokenOff() {
-		t.broken++
-		return
+	if l.broken {
+		return // neither done nor failed
 	}
 	t.elapsed = elapsed
 	if l.asked {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/headgate/headgate/adapters"
 	"github.com/headgate/headgate/adapters/catalog"
 	"github.com/headgate/headgate/coordinator"
 	"github.com/headgate/headgate/internal/referee"
@@ -69,7 +71,7 @@ func TestEndToEnd(t *testing.T) {
 	require.NoError(t, os.WriteFile(list, []byte("\ufeff1.1.1.1\r\n1.1.1[.]1\r\njunk!\r\nhxxp://example[.]com/\r\n44d88612fea8a8f36de82e1278abb02f\r\n"), 0o600))
 	var stdout, stderr buffer
 	stdin := strings.NewReader("8.8.8.8\n9.9.9.9\nexample.org\n1.1.1.1\n")
-	code := run(t.Context(), []string{"-speed", "200", "-json", "-f", list, "-", "2606:4700:4700::1111"}, stdin, &stdout, &stderr)
+	code := run(t.Context, []string{"-speed", "200", "-json", "-f", list, "-", "2606:4700:4700::1111"}, stdin, &stdout, &stderr)
 	assert.Equal(t, exitOK, code)
 
 	declared, err := catalog.All()
@@ -135,6 +137,31 @@ func TestRefereeTellsOfALie(t *testing.T) {
 	assert.NotContains(t, s.total(), "violations: 0")
 }
 
+// Some answers have no data, told as the provider tells it, and none of them is an
+// error.
+func TestPlayedAnswers(t *testing.T) {
+	declared, err := catalog.All()
+	require.NoError(t, err)
+	told := make(map[string]map[int]int) // by provider and status: answers without data
+	for _, p := range declared {
+		answer := answerOf(p)
+		told[p.Slug] = make(map[int]int)
+		for i := range 800 {
+			req, err := http.NewRequest(http.MethodGet, fmt.Sprintf("http://host/%d", i), nil)
+			require.NoError(t, err)
+			a := answer(referee.Arrival{Request: req, N: i})
+			if strings.Contains(a.Body, "simulated") {
+				continue
+			}
+			told[p.Slug][a.Status]++
+		}
+	}
+	for slug, status := range map[string]int{"virustotal": 404, "shodan": 404, "crt-sh": 0, "urlscan": 0} {
+		assert.InDelta(t, 100, told[slug][status], 40, slug)
+		assert.Len(t, told[slug], 1, slug)
+	}
+}
+
 // Fewer pending than jobs, and fewer places than jobs: each job is done all the
 // same, in the order of the list.
 func TestNoLookupIsLostToAFullQueue(t *testing.T) {
@@ -186,7 +213,7 @@ func TestInterrupt(t *testing.T) {
 	defer cancel()
 	var stderr buffer
 	stdout := buffer{wrote: func() error { cancel(); return nil }}
-	code := run(ctx, []string{"-json"}, nil, &stdout, &stderr)
+	code := run(func() context.Context { return ctx }, []string{"-json"}, nil, &stdout, &stderr)
 	assert.Equal(t, exitInterrupted, code)
 	done := 0
 	for _, r := range records(t, stdout.String()) {
@@ -198,17 +225,38 @@ func TestInterrupt(t *testing.T) {
 		}
 	}
 	assert.Positive(t, done)
+	assert.NotContains(t, stderr.String(), "canceled", "who is given up was not refused")
 	m := regexp.MustCompile(`stopped: (\d+) of (\d+) lookups answered`).FindStringSubmatch(stderr.String())
 	require.NotNil(t, m, stderr.String())
 	assert.Equal(t, "190", m[2])
 	assert.NotContains(t, stderr.String(), "all answered")
 }
 
+// What an adapter could not even send is a refusal, whatever it is called: nothing
+// was given up while the run went on.
+func TestUnsentIsARefusal(t *testing.T) {
+	targets, _ := started(t, 200, "1.1.1.1")
+	targets = slices.DeleteFunc(targets, func(x *target) bool { return x.p.Slug != "shodan" })
+	noKey, err := adapters.New(targets[0].p, adapters.Options{Getenv: func(string) string { return "" }})
+	require.NoError(t, err)
+	targets[0].adapter = noKey
+	c, err := newCoordinator(targets)
+	require.NoError(t, err)
+	var out buffer
+	s, err := perform(t.Context(), c, nil, targets, newResults(&out), &buffer{})
+	require.NoError(t, err)
+	assert.Len(t, s.rows[0].refused, 1)
+	assert.Equal(t, 1, s.rows[0].failed)
+	assert.Zero(t, s.givenUp())
+	assert.False(t, s.stopped)
+	assert.False(t, records(t, out.String())[0].OK)
+}
+
 // Where the results cannot be kept no quota is spent on more of them.
 func TestResultsThatCannotBeWrittenEndTheRun(t *testing.T) {
 	var stderr buffer
 	stdout := buffer{wrote: func() error { return errors.New("no space left") }}
-	code := run(t.Context(), []string{"-json"}, nil, &stdout, &stderr)
+	code := run(t.Context, []string{"-json"}, nil, &stdout, &stderr)
 	assert.Equal(t, exitFailed, code)
 	assert.Contains(t, stderr.String(), "osint: the results cannot be written: no space left")
 	assert.NotContains(t, stderr.String(), "all answered")
@@ -218,79 +266,9 @@ func TestResultsGoToAFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	require.NoError(t, os.WriteFile(name, []byte(strings.Repeat("old\n", 100)), 0o600))
 	var stdout, stderr buffer
-	assert.Equal(t, exitOK, run(t.Context(), []string{"-speed", "100", "-o", name, "example.com"}, nil, &stdout, &stderr))
+	assert.Equal(t, exitOK, run(t.Context, []string{"-speed", "100", "-o", name, "example.com"}, nil, &stdout, &stderr))
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
 	assert.NotEmpty(t, records(t, string(text)))
 	assert.Contains(t, stdout.String(), "all answered", "the table is on the standard output")
-}
-
-func TestUsage(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "a-file")
-	require.NoError(t, os.WriteFile(file, []byte("only junk\n"), 0o600))
-	for _, c := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"-speed", "0"}, "-speed: want a number above 0"},
-		{[]string{"-speed", "-3"}, "-speed: want a number above 0"},
-		{[]string{"-speed", "NaN"}, "-speed: want a number above 0"},
-		{[]string{"-speed", "Inf"}, "-speed: want a number above 0"},
-		{[]string{"-speed", "fast"}, "-speed: want a number above 0"},
-		{[]string{"-f", filepath.Join(dir, "none")}, "no such file"},
-		{[]string{"-f", dir}, "is a directory"},
-		{[]string{"-f", file}, "nothing to look up"},
-		{[]string{file}, "a file: want -f before its name"},
-		{[]string{"-"}, "nothing to look up"},
-		{[]string{"-nonsense"}, "-nonsense"},
-		{[]string{"1.1.1.1", "-json"}, "-json after an indicator: want flags first"},
-		{[]string{"-json", "-o", "x"}, "want one place"},
-		{[]string{"-o", filepath.Join(dir, "none", "x"), "1.1.1.1"}, "no such file"},
-		{[]string{"-live"}, "say where the answers go"},
-		{[]string{"-live", "-json", "-speed", "2"}, "-speed is for played providers"},
-	} {
-		var stdout, stderr buffer
-		assert.Equal(t, exitUsage, run(t.Context(), c.args, strings.NewReader(""), &stdout, &stderr), c.args)
-		assert.Contains(t, stderr.String(), c.says, c.args)
-		assert.Empty(t, stdout.String(), c.args)
-	}
-	var stdout, stderr buffer
-	assert.Equal(t, exitOK, run(t.Context(), []string{"-h"}, nil, &stdout, &stderr))
-	assert.Contains(t, stdout.String(), "usage: osint")
-	assert.Empty(t, stderr.String())
-}
-
-func TestComplaintsAreBounded(t *testing.T) {
-	var b buffer
-	complain(&b, make([]junk, maxComplaints+7))
-	assert.Equal(t, maxComplaints+1, strings.Count(b.String(), "\n"))
-	assert.Contains(t, b.String(), "and 7 more lines")
-}
-
-// Nothing is sent here: who lacks a key is told apart, by the variable's name.
-func TestLiveNamesTheKeysThatAreMissing(t *testing.T) {
-	declared, err := catalog.All()
-	require.NoError(t, err)
-	targets, err := plan(declared, []indicator{{provider.IP, "1.1.1.1", "l"}, {provider.Domain, "example.com", "l"}})
-	require.NoError(t, err)
-	require.NoError(t, live(targets, func(name string) string {
-		return map[string]string{"SHODAN_API_KEY": "s3cret"}[name]
-	}))
-	for _, x := range targets {
-		switch x.p.Slug {
-		case "virustotal", "urlscan":
-			assert.ErrorContains(t, x.missing, x.p.Auth.Env[0])
-		case "shodan", "crt-sh", "ip-api":
-			assert.NoError(t, x.missing)
-		}
-	}
-	c, err := newCoordinator(targets)
-	require.NoError(t, err)
-	var left []string
-	for p := range c.Providers() {
-		left = append(left, p.Slug)
-	}
-	assert.NotContains(t, left, "virustotal")
-	assert.Contains(t, left, "shodan")
 }

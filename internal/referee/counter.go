@@ -140,9 +140,7 @@ func (f *fixed) charge(c *call, n int64) func() {
 	}
 	return func() {
 		for _, s := range f.windows(t) {
-			if _, ok := f.used[s]; ok {
-				f.used[s] -= n
-			}
+			f.used[s] -= n // one that was forgotten meanwhile is never asked again
 		}
 	}
 }
@@ -173,11 +171,7 @@ func (e *estimate) fits(t, n int64) (int64, bool) {
 func (e *estimate) charge(c *call, n int64) func() {
 	s := floor(c.At.UnixNano(), e.w)
 	e.used[s] += n
-	return func() {
-		if _, ok := e.used[s]; ok {
-			e.used[s] -= n
-		}
-	}
+	return func() { e.used[s] -= n } // harmless where it was forgotten meanwhile
 }
 
 // bucket holds at most burst tokens and gains rate of them in each w, evenly. Its

@@ -1,6 +1,7 @@
 package referee
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,7 +111,7 @@ func TestAlgorithmsAtTheirEdges(t *testing.T) {
 		{"leaky bucket: no more in a window, spacing not judged", Play{Limits: one(provider.Limit{Max: 3, Per: "1s", Burst: 9, Algorithm: provider.LeakyBucket})}, []step{
 			{0, 1, true}, {ns, 1, true}, {2 * ns, 1, true}, {s - ns, 1, false}, {s, 1, true},
 		}},
-		{"heavier than can ever be", Play{Limits: one(window)}, []step{{0, 4, false}, {0, 3, true}, {s, 1 << 62, false}, {s, 3, true}}},
+		{"heavier than can ever be", Play{Limits: one(window)}, []step{{0, 4, false}, {0, 3, true}, {s, math.MaxInt64, false}, {s, 3, true}}},
 		{"costs nothing", Play{Limits: one(window)}, []step{{0, 3, true}, {0, 0, true}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -260,15 +261,44 @@ func TestChargesSettleAtTheAnswer(t *testing.T) {
 
 func TestLateTakeBackTakesNothingElse(t *testing.T) {
 	for _, algorithm := range []provider.Algorithm{provider.SlidingWindow, provider.FixedWindow, provider.SlidingWindowCounter, provider.TokenBucket} {
-		l := provider.Limit{Max: 2, Per: "1s", Algorithm: algorithm, Charges: []provider.Outcome{provider.OK}}
+		l := provider.Limit{Max: 3, Per: "1s", Algorithm: algorithm, Charges: []provider.Outcome{provider.OK}}
 		bubble(t, Play{Limits: one(l)}, func(t *testing.T, r *Referee) {
 			leave, _ := r.Enter("p", "", "", nil)
 			time.Sleep(10 * time.Second)
-			require.True(t, r.Arrive("p", "", "", requests(2)))
+			require.True(t, r.Arrive("p", "", "", requests(3)))
 			leave(provider.Failed)
 			assert.False(t, r.Arrive("p", "", "", nil), algorithm)
 		})
 	}
+	// The log has dropped the call, but not yet moved what came after it.
+	l := provider.Limit{Max: 3, Per: "1s", Charges: []provider.Outcome{provider.OK}}
+	bubble(t, Play{Limits: one(l)}, func(t *testing.T, r *Referee) {
+		leave, _ := r.Enter("p", "", "", nil)
+		time.Sleep(time.Second - 1)
+		require.True(t, r.Arrive("p", "", "", nil))
+		require.True(t, r.Arrive("p", "", "", nil))
+		time.Sleep(1)
+		require.True(t, r.Arrive("p", "", "", nil))
+		leave(provider.Failed)
+		assert.False(t, r.Arrive("p", "", "", nil))
+	})
+}
+
+func TestMostInFlight(t *testing.T) {
+	l := provider.Limit{Max: 4, Per: "1m"}
+	bubble(t, Play{Limits: one(l)}, func(t *testing.T, r *Referee) {
+		first, _ := r.Enter("p", "", "", nil)
+		r.Enter("p", "", "", nil)
+		first(provider.OK)
+		first(provider.OK) // as if it had been two
+		refused, ok := r.Enter("p", "", "", requests(5))
+		require.False(t, ok)
+		refused(provider.RateLimited) // was never in flight
+		r.Enter("p", "", "", nil)
+		assert.Equal(t, 2, r.Report("p").InFlight)
+		r.Enter("p", "", "", nil)
+		assert.Equal(t, 3, r.Report("p").InFlight)
+	})
 }
 
 func TestInFlight(t *testing.T) {
@@ -304,6 +334,8 @@ func TestSmallestGapOfALeakyBucket(t *testing.T) {
 		r.Arrive("p", "", "y", nil)
 		r.Arrive("p", "", "x", nil)
 		r.Arrive("p", "", "x", requests(99)) // refused
+		time.Sleep(5 * time.Second)
+		r.Arrive("p", "", "x", nil)
 		assert.Equal(t, map[string]time.Duration{"limit": 900 * time.Millisecond}, r.Report("p").Gaps)
 	})
 }

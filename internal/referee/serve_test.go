@@ -2,10 +2,10 @@ package referee
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"syscall"
@@ -345,6 +345,23 @@ func TestPanicInAnAnswerLeavesNothingInFlight(t *testing.T) {
 		status, _, _ := do(t, r, "GET", url+"/a")
 		assert.Zero(t, status)
 		assert.True(t, r.Arrive("p", "", "", nil))
+		assert.Equal(t, 1, r.Report("p").InFlight)
+	})
+}
+
+// TestSettledBeforeTheAnswerIsOut: the answer is larger than what net/http holds
+// back, so its client has it while the handler still runs.
+func TestSettledBeforeTheAnswerIsOut(t *testing.T) {
+	p := Play{
+		Limits: one(provider.Limit{Max: 1, Algorithm: provider.InFlight}),
+		Answer: func(a Arrival) Answer { return Answer{Body: strings.Repeat("x", 1<<16)} },
+	}
+	served(t, p, func(t *testing.T, r *Referee, url string) {
+		for i := range 500 {
+			status, _, _ := do(t, r, "GET", url+"/a")
+			require.EqualValues(t, i+1, r.Report("p").Answered)
+			require.Equal(t, 200, status)
+		}
 	})
 }
 
@@ -390,20 +407,29 @@ func TestManyOnLoopback(t *testing.T) {
 	assert.EqualValues(t, 8*3, r.Report("q").Admitted)
 }
 
-func TestHandlerInsideAnotherServer(t *testing.T) {
-	r, err := New(1, Play{Provider: named})
-	require.NoError(t, err)
-	defer r.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	s := &http.Server{Handler: r}
-	done := make(chan error)
-	go func() { done <- s.Serve(l) }()
-	resp, err := http.Get("http://" + l.Addr().String() + "/p/a") //nolint:noctx // a one-off on loopback
-	require.NoError(t, err)
-	resp.Body.Close()
-	assert.Equal(t, 200, resp.StatusCode)
-	http.DefaultClient.CloseIdleConnections()
-	require.NoError(t, s.Close())
-	assert.True(t, errors.Is(<-done, http.ErrServerClosed))
+// TestCloseWaitsForHandlersOfOtherServers: Close ends calls whose connections are
+// not its own, and waits until nothing of them is left.
+func TestCloseWaitsForHandlersOfOtherServers(t *testing.T) {
+	for name, a := range map[string]Answer{
+		"hangs": {Hang: true}, "works": {Delay: time.Hour}, "drops": {Drop: true, Delay: time.Hour},
+	} {
+		bubble(t, Play{Answer: func(Arrival) Answer { return a }}, func(t *testing.T, r *Referee) {
+			req, err := http.NewRequestWithContext(t.Context(), "GET", "/p/a", nil)
+			require.NoError(t, err)
+			aborted := func() {
+				assert.PanicsWithValue(t, http.ErrAbortHandler, func() { r.ServeHTTP(httptest.NewRecorder(), req) }, name)
+			}
+			for range 50 {
+				go aborted()
+			}
+			time.Sleep(time.Minute)
+			assert.Equal(t, 50, r.judge("p").inFlight, name)
+			begin := time.Now()
+			r.Close()
+			assert.Zero(t, r.judge("p").inFlight, name)
+			assert.Zero(t, time.Since(begin), name)
+			aborted()
+			assert.EqualValues(t, 50, r.Report("p").Arrivals)
+		})
+	}
 }

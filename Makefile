@@ -1,0 +1,82 @@
+# Every target runs over all modules of go.work. Nothing but Go, make, gcc (for
+# the race detector) and the Go module proxy is needed.
+
+GO       ?= go
+FUZZTIME ?= 60s
+MODULES  := $(or $(shell $(GO) list -m -f '{{.Dir}}'),$(error no module found: is Go installed?))
+
+# The tools are pinned here and built into ./bin, so that everybody checks with
+# the same ones and none of them enters a go.mod.
+STATICCHECK  := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCILINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK  := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+# each runs a command in every module, in all of them also where one fails.
+define each
+@fail=0; for dir in $(MODULES); do echo "# $@: .$${dir#$(CURDIR)}"; (cd "$$dir" && $(1)) || fail=1; done; exit $$fail
+endef
+
+.PHONY: all check test setup bench fuzz fmt vet staticcheck lint tidy vuln shortfuzz
+
+all: check test
+
+# check says everything that can be said without running a test but the fuzz
+# targets, each for a few seconds.
+check: fmt vet staticcheck lint tidy vuln shortfuzz
+
+test: setup
+	$(call each,$(GO) test -race -shuffle=on -timeout 10m ./...)
+
+# setup brings what the tests need besides Go: nothing today. A test that needs a
+# program of the system has it installed here, only where it is missing, such as
+#	@command -v valkey-server >/dev/null || { apt-get update && apt-get install -y valkey-server; }
+setup:
+	@:
+
+bench:
+	$(call each,$(GO) test -run '^$$' -bench . -benchmem ./...)
+
+fmt:
+	@files=$$(gofmt -l .); [ -z "$$files" ] || { printf 'not gofmt-ed:\n%s\n' "$$files"; exit 1; }
+
+vet:
+	$(call each,$(GO) vet ./...)
+
+# A tool's file carries its version: a new pin builds a new one.
+tool = bin/$(notdir $(1))
+define build
+GOBIN='$(CURDIR)/bin' $(GO) install $(1) && mv 'bin/$(notdir $(firstword $(subst @, ,$(1))))' '$@'
+endef
+
+$(call tool,$(STATICCHECK)):
+	$(call build,$(STATICCHECK))
+$(call tool,$(GOLANGCILINT)):
+	$(call build,$(GOLANGCILINT))
+$(call tool,$(GOVULNCHECK)):
+	$(call build,$(GOVULNCHECK))
+
+staticcheck: $(call tool,$(STATICCHECK))
+	$(call each,'$(CURDIR)/$<' ./...)
+
+lint: $(call tool,$(GOLANGCILINT))
+	$(call each,'$(CURDIR)/$<' run --config '$(CURDIR)/.golangci.yml' ./...)
+
+tidy:
+	$(call each,$(GO) mod tidy -diff)
+
+# Where the database cannot be reached nothing was checked, and that is what is said.
+unreachable = fetching vulnerabilities
+vuln: $(call tool,$(GOVULNCHECK))
+	$(call each,out=$$('$(CURDIR)/$<' ./... 2>&1) || { echo "$$out" | grep -q '$(unreachable)' || { echo "$$out"; exit 1; }; \
+		out='skipped: govulncheck cannot reach its database; nothing was checked'; }; echo "$$out")
+
+
+fuzz: FUZZ = $(FUZZTIME)
+shortfuzz: FUZZ = 5s
+fuzz shortfuzz:
+	@targets=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sort); \
+	[ -n "$$targets" ] || { echo 'no fuzz target found'; exit 1; }; \
+	echo "$$targets" | while IFS=: read -r file func; do \
+		echo "# $@: $${func#func } of $$(dirname "$$file")"; \
+		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZ) "$$(dirname "$$file")" || exit 1; \
+	done
