@@ -15,7 +15,7 @@ func Example() {
 		now := time.Now() // in real use: under the mutex that guards b
 		until, ok := b.Look(now)
 		if !ok {
-			fmt.Println("refused for", until.Sub(now).Round(time.Minute))
+			fmt.Println("refused; when to come back is known:", until.After(now))
 			continue
 		}
 		t := b.Take(now)
@@ -26,6 +26,6 @@ func Example() {
 		fmt.Println("from", c.From, "to", c.To)
 	}
 	// Output:
-	// refused for 1h0m0s
+	// refused; when to come back is known: true
 	// from closed to open
 }

@@ -16,6 +16,8 @@ type walk struct {
 	call     Call
 	l        *lane
 	outer    *Lease // of the same provider: this call is nested in it
+	root     *walk  // of the outermost such call
+	retried  int    // of root: retries of all calls in it
 	place    uint64 // in the order of arrival: a retry keeps it
 	attempts int
 	waited   time.Duration
@@ -55,22 +57,63 @@ func (w *walk) admit() (*Lease, *Error) {
 	if w.attempts > 0 {
 		ls = new(Lease)
 	}
-	ls.l, ls.parent, ls.again = l, w.outer, w.attempts > 0
+	ls.l, ls.walk, ls.parent = l, w, w.outer
+	ls.again = w.attempts > 0 || w.outer != nil && w.outer.again
 	l.lock()
 	refusal := l.enter(w, ls)
 	events := l.unlock()
-	l.tell(events)
 	if refusal != nil {
+		l.tell(events)
 		return nil, refusal
 	}
-	if ls.wait == nil {
-		return ls, nil
+	if len(l.c.traces) > 0 {
+		w.hooked(ls, func() {
+			l.tell(events)
+			if ls.wait != nil {
+				l.c.traces.waiting(w, ls.wait.queue)
+			}
+		})
 	}
-	l.c.traces.waiting(w, ls.wait.queue)
-	if refusal := w.await(ls); refusal != nil {
-		return nil, refusal
+	if ls.wait != nil {
+		if refusal := w.await(ls); refusal != nil {
+			return nil, refusal
+		}
+	}
+	ls.waited = w.waited
+	if len(l.c.traces) > 0 {
+		w.hooked(ls, func() {
+			l.tellPending()
+			l.c.traces.going(w, ls)
+		})
 	}
 	return ls, nil
+}
+
+// hooked runs hooks while a call waits or is out: one that panics takes nothing
+// along.
+func (w *walk) hooked(ls *Lease, hooks func()) {
+	done := false
+	defer func() {
+		if !done {
+			w.l.lock()
+			w.l.abandon(ls)
+			w.l.unlock() // what there is to tell is lost: a hook has just failed
+		}
+	}()
+	hooks()
+	done = true
+}
+
+// abandon takes a call out that is not to go (any more).
+func (l *lane) abandon(ls *Lease) {
+	switch ls.state {
+	case held:
+		l.giveBack(ls)
+	case waiting:
+		l.q.Leave(&ls.wait.Waiter)
+		ls.route.waits(-1)
+		ls.state = refused
+	}
 }
 
 // enter is the decision at entry: the lease is gone, waits, or is refused.
@@ -89,6 +132,11 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	}
 	if g := ls.route.tooHeavy(ls.cost); g != nil {
 		e := l.refusalOf(w, ls, ReasonTooHeavy, "no window of this limit can hold the call's cost", 0)
+		e.Limit = g.state()
+		return e
+	}
+	if g := ls.heldByCallers(); g != nil {
+		e := l.refusalOf(w, ls, ReasonTooHeavy, "the calls that it is nested in hold what it needs: report their answers first", 0)
 		e.Limit = g.state()
 		return e
 	}
@@ -112,7 +160,7 @@ func (l *lane) wait(w *walk, ls *Lease, g *queue.Gate) *Error {
 	if by == nil {
 		by = g
 	}
-	ls.wait = &wait{w: w}
+	ls.wait = new(wait)
 	ls.wait.Owner, ls.wait.Cost = ls, ls.cost
 	left := l.maxWait(w)
 	if left < 0 {
@@ -126,7 +174,7 @@ func (l *lane) wait(w *walk, ls *Lease, g *queue.Gate) *Error {
 		return l.tooLate(ls, opens, by)
 	}
 	ls.wait.ready = make(chan struct{}, 1)
-	ls.route.users++
+	ls.route.waits(1)
 	ls.wait.Keep(w.place)
 	l.q.Enter(l.now.Mono, &ls.wait.Waiter, &ls.route.Route, flow)
 	ls.wait.since = l.now.Mono
@@ -145,11 +193,8 @@ func (w *walk) await(ls *Lease) *Error {
 	}
 	err := w.ctx.Err()
 	l := w.l
-	waited := time.Since(start)
-	w.waited += waited
-	ls.waited = w.waited
+	w.waited += time.Since(start)
 	if err == nil && ls.wait.refusal == nil {
-		l.tellPending()
 		return nil
 	}
 	// The turn, a refusal and the end of the context may have met: the lock says
@@ -157,14 +202,7 @@ func (w *walk) await(ls *Lease) *Error {
 	// its units would be lost until their windows are over.
 	l.lock()
 	refusal := ls.wait.refusal
-	switch ls.state {
-	case held:
-		l.giveBack(ls)
-	case waiting:
-		l.q.Leave(&ls.wait.Waiter)
-		ls.route.users--
-		ls.state = refused
-	}
+	l.abandon(ls)
 	if refusal == nil {
 		refusal = w.gaveUpLocked(ls, err)
 	}
@@ -178,7 +216,7 @@ func (l *lane) refuse(ls *Lease, e *Error) {
 		return
 	}
 	l.q.Leave(&ls.wait.Waiter)
-	ls.route.users--
+	ls.route.waits(-1)
 	ls.state = refused
 	ls.wait.refusal = e
 	ls.wait.ready <- struct{}{}

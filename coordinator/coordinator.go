@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,13 +48,13 @@ type Config struct {
 // Coordinator is the gate between a program and its providers. It is made by
 // [New] and safe for concurrent use. Two coordinators share nothing.
 type Coordinator struct {
-	registry  *registry.Registry
-	own       map[string]provider.Provider
-	overrides map[string]provider.Throttle
-	classify  func(slug string, err error) (provider.Feedback, bool)
-	traces    traces
-	origin    time.Time     // of the lanes' clocks
-	stopped   chan struct{} // closed by Shutdown
+	registry *registry.Registry
+	mine     registry.Registry // copies of Config.Providers, and of what is overridden
+	over     map[string]bool   // what is overridden
+	classify func(slug string, err error) (provider.Feedback, bool)
+	traces   traces
+	origin   time.Time     // of the lanes' clocks
+	stopped  chan struct{} // closed by Shutdown
 
 	lanes atomic.Pointer[map[string]*lane] // read without a lock, replaced under mu
 
@@ -66,65 +67,99 @@ type Coordinator struct {
 // registered later is found, too.
 func New(cfg Config) (*Coordinator, error) {
 	c := &Coordinator{
-		registry:  cfg.Registry,
-		own:       make(map[string]provider.Provider, len(cfg.Providers)),
-		overrides: maps.Clone(cfg.Overrides),
-		classify:  cfg.Classify,
-		traces:    tracesOf(cfg.Traces),
-		origin:    time.Now().Add(-time.Second), // so that instant 0 means "never was"
-		stopped:   make(chan struct{}),
+		registry: cfg.Registry,
+		classify: cfg.Classify,
+		traces:   tracesOf(cfg.Traces),
+		origin:   time.Now().Add(-time.Second), // so that instant 0 means "never was"
+		stopped:  make(chan struct{}),
 	}
 	if c.registry == nil {
 		c.registry = &registry.Default
 	}
 	c.lanes.Store(&map[string]*lane{})
-	var faults []error
-	for _, p := range cfg.Providers {
-		if err := p.Validate(); err != nil {
-			faults = append(faults, fmt.Errorf("coordinator: provider %q: %w", p.Slug, err))
-		}
-		if _, taken := c.own[p.Slug]; taken {
-			faults = append(faults, fmt.Errorf("coordinator: provider %q is twice in Config.Providers; drop one", p.Slug))
-		}
-		if _, taken := c.registry.Lookup(p.Slug); taken {
-			faults = append(faults, fmt.Errorf("coordinator: provider %q is in the registry, too; use Config.Overrides or Registry.Replace", p.Slug))
-		}
-		c.own[p.Slug] = p
-	}
-	for slug, t := range cfg.Overrides {
-		if _, ok := c.declared(slug); !ok {
-			faults = append(faults, fmt.Errorf("coordinator: override: %w", c.unknown(slug)))
-		}
-		if err := t.Validate(); err != nil {
-			faults = append(faults, fmt.Errorf("coordinator: override of %q: %w", slug, err))
-		}
-	}
+	faults := c.declare(cfg.Providers)
+	faults = append(faults, c.override(cfg.Overrides, cfg.Providers)...)
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
 	return c, nil
 }
 
+// declare takes copies of the providers that are declared for this coordinator. A
+// registry of all finds what two of them claim.
+func (c *Coordinator) declare(ps []provider.Provider) (faults []error) {
+	if len(ps) == 0 {
+		return nil
+	}
+	var all registry.Registry
+	for e := range c.registry.All() {
+		_ = all.Declare(e.Provider) // it is registered: nothing is wrong with it
+	}
+	for _, p := range ps {
+		_, taken := c.registry.Lookup(p.Slug)
+		_, twice := c.mine.Lookup(p.Slug)
+		switch {
+		case twice:
+			faults = append(faults, fmt.Errorf("coordinator: provider %q is twice in Config.Providers; drop one", p.Slug))
+			continue
+		case taken:
+			faults = append(faults, fmt.Errorf("coordinator: provider %q is in the registry, too; use Config.Overrides or Registry.Replace", p.Slug))
+			continue
+		}
+		err := p.Validate()
+		if err == nil {
+			err = all.Declare(p)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("coordinator: provider %q: %w", p.Slug, err))
+			continue
+		}
+		_ = c.mine.Declare(p)
+	}
+	return faults
+}
+
+// override puts plans in the place of declared throttles. Each is checked against
+// the provider that it is for.
+func (c *Coordinator) override(ts map[string]provider.Throttle, given []provider.Provider) (faults []error) {
+	c.over = make(map[string]bool, len(ts))
+	for _, slug := range slices.Sorted(maps.Keys(ts)) {
+		e, ok := c.declared(slug)
+		if i := slices.IndexFunc(given, func(p provider.Provider) bool { return p.Slug == slug }); !ok && i >= 0 {
+			e.Provider, ok = provider.Provider{Slug: slug, Endpoints: given[i].Endpoints}, true // its own faults are told already
+		}
+		if !ok {
+			err := ts[slug].Validate()
+			faults = append(faults, errors.Join(fmt.Errorf("coordinator: override: %w", c.unknown(slug)), err))
+			continue
+		}
+		e.Provider.Throttle = ts[slug]
+		if err := e.Provider.Validate(); err != nil {
+			faults = append(faults, fmt.Errorf("coordinator: override of %q: %w", slug, err))
+			continue
+		}
+		if err := c.mine.Replace(e.Provider); err != nil {
+			_ = c.mine.Declare(e.Provider)
+		}
+		c.over[slug] = true
+	}
+	return faults
+}
+
 // declared finds a provider's declaration, with its override.
 func (c *Coordinator) declared(slug string) (registry.Entry, bool) {
 	e, ok := c.registry.Lookup(slug)
-	if p, mine := c.own[slug]; mine {
-		e, ok = registry.Entry{Provider: p}, true
-	}
-	if t, over := c.overrides[slug]; over && ok {
-		e.Provider.Throttle = t
+	if mine, found := c.mine.Lookup(slug); found {
+		e.Provider, ok = mine.Provider, true
 	}
 	return e, ok
 }
 
 // unknown is the error for a slug that nobody declared; it names near ones.
 func (c *Coordinator) unknown(slug string) *Error {
-	near := c.registry.Near(slug)
-	for s := range c.own {
-		if registry.Close(slug, s) {
-			near = append(near, s)
-		}
-	}
+	near := append(c.registry.Near(slug), c.mine.Near(slug)...)
+	slices.Sort(near)
+	near = slices.Compact(near)
 	detail := "no such provider"
 	if len(near) > 0 {
 		detail += "; did you mean " + strings.Join(near, ", ") + "?"
@@ -147,8 +182,7 @@ func (c *Coordinator) lane(slug string) (*lane, *Error) {
 	if l := lanes[slug]; l != nil {
 		return l, nil
 	}
-	_, over := c.overrides[slug]
-	l, err := newLane(c, e, over)
+	l, err := newLane(c, e, c.over[slug])
 	if err != nil {
 		return nil, &Error{Provider: slug, Reason: ReasonInvalid, Stage: StageEntry, Err: err, detail: err.Error()}
 	}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/headgate/headgate/provider"
@@ -33,6 +34,45 @@ func (l *lane) costFor(w *walk, r *route) []int64 {
 		}
 	}
 	return cost
+}
+
+// heldByCallers returns a limit in which the calls that this one is nested in hold
+// so much that it could not go before they have their answers: it would wait for
+// itself.
+func (ls *Lease) heldByCallers() *limitGate {
+	for i, g := range ls.route.limits {
+		n := ls.cost[ls.route.skip+i]
+		if n == 0 || ls.parent == nil || g.rule.Sent() {
+			continue
+		}
+		for p := ls.parent; p != nil; p = p.parent {
+			n = saturated(n, p.holds(g))
+		}
+		if n > g.rule.Heaviest() {
+			return g
+		}
+	}
+	return nil
+}
+
+// holds is how many units of a limit the lease has taken and not settled.
+func (ls *Lease) holds(g *limitGate) int64 {
+	if ls.state != held {
+		return 0
+	}
+	for i, x := range ls.route.limits {
+		if x == g && !(ls.early && g.d.Unit == provider.Requests) {
+			return ls.cost[ls.route.skip+i]
+		}
+	}
+	return 0
+}
+
+func saturated(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 func (w *walk) within(ls *Lease) bool {

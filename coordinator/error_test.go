@@ -94,7 +94,7 @@ func TestErrorAsJSON(t *testing.T) {
 		assert.JSONEq(t, `{"ok":false,"error":{"code":"rate_limited",
 			"message":"rate limited: it may not wait (limit rpm: 60 requests per 1m). Retry in 12 s.",
 			"details":{"provider":"p","stage":"entry","attempts":0,"limit":60,"unit":"requests","window_seconds":60,"limit_type":"rpm",
-				"retry_after_seconds":12,"retry_at":"2000-01-01T00:01:00Z",
+				"retry_after_seconds":12,"retry_at":"2000-01-01T00:01:01Z",
 				"queue_length":0,"queue_capacity":1000,"queue_wait_seconds":0}}}`, string(data))
 	}, declare(provider.Throttle{RPM: 60}))
 }
@@ -244,7 +244,7 @@ func TestErrorStages(t *testing.T) {
 		patient := to
 		patient.Wait = 10 * second
 		e = refusal(t, c.Do(t.Context(), patient, answers(provider.RateLimited, time.Minute)))
-		assert.Equal(t, coordinator.StageRetry, e.Stage)
+		assert.Equal(t, coordinator.StageAttempt, e.Stage, "it does not even begin to wait for the next one")
 		assert.Equal(t, coordinator.ReasonRateLimited, e.Reason, "what the provider said")
 		assert.Equal(t, 1, e.Attempts)
 		assert.Equal(t, time.Minute, e.RetryAfter)

@@ -11,11 +11,11 @@ import (
 
 // MarshalJSON gives {"ok":false,"error":{"code":…,"message":…,"details":{…}}},
 // seconds rounded up.
-func (e *Error) MarshalJSON() ([]byte, error) {
+func (e Error) MarshalJSON() ([]byte, error) {
 	details := map[string]any{"provider": e.Provider, "stage": e.Stage, "attempts": e.Attempts}
 	if e.RetryAfter > 0 {
 		details["retry_after_seconds"] = seconds(e.RetryAfter)
-		details["retry_at"] = e.RetryAt.UTC().Format(time.RFC3339)
+		details["retry_at"] = e.RetryAt.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
 	}
 	if e.Limit != nil {
 		details["limit"], details["limit_type"], details["unit"] = e.Limit.Max, e.Limit.Name, e.Limit.Unit
@@ -37,7 +37,7 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 }
 
 // LogValue gives the same facts as attributes.
-func (e *Error) LogValue() slog.Value {
+func (e Error) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String("provider", e.Provider), slog.String("reason", string(e.Reason)),
 		slog.String("stage", string(e.Stage)), slog.Int("attempts", e.Attempts),
@@ -62,7 +62,7 @@ func (e *Error) LogValue() slog.Value {
 
 // refusal is a refusal of a call that has waited or would have to.
 func (l *lane) refusal(ls *Lease, r Reason, detail string, at time.Duration) *Error {
-	return l.refusalOf(ls.wait.w, ls, r, detail, at)
+	return l.refusalOf(ls.walk, ls, r, detail, at)
 }
 
 // refusalOf says why, and when (at 0: nobody knows, or never).
@@ -76,7 +76,6 @@ func (l *lane) refusalOf(w *walk, ls *Lease, r Reason, detail string, at time.Du
 		e.Stage = StageQueue
 	}
 	l.when(e, at)
-	l.counts.refused(r)
 	return e
 }
 

@@ -134,7 +134,7 @@ func (l *lane) hand() {
 // goes is the turn of a call that waited: it takes everything, and is woken.
 func (l *lane) goes(w *queue.Waiter) {
 	ls := w.Owner.(*Lease)
-	ls.route.users--
+	ls.route.waits(-1)
 	l.take(ls)
 	ls.wait.ready <- struct{}{} // has room for the one message that it ever gets
 }
@@ -154,7 +154,7 @@ func (l *lane) take(ls *Lease) {
 			g.rule.Take(l.now, n)
 		}
 	}
-	ls.route.users++
+	ls.route.goes(1)
 	l.out++
 	l.counts.granted++
 	if !ls.again {
@@ -201,7 +201,7 @@ func (l *lane) wake() {
 func (l *lane) provider() provider.Provider {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.p
+	return l.p.Clone()
 }
 
 // shut refuses all who wait and all who come.
@@ -230,7 +230,7 @@ func (l *lane) empty() <-chan struct{} {
 
 // left counts a released lease out.
 func (l *lane) left(ls *Lease) {
-	ls.route.users--
+	ls.route.goes(-1)
 	l.out--
 	if l.out == 0 && l.gone != nil {
 		select {

@@ -23,6 +23,7 @@ type Lease struct {
 	arrived  limit.Now     // the same for its requests, where early
 	used     []int64       // what was charged by gate, where that is not the cost
 	token    breaker.Token
+	walk     *walk
 	parent   *Lease // of the same provider: its slot serves this one, too
 	state    leaseState
 	early    bool          // its requests have arrived by the time declared, before the answer
@@ -33,7 +34,7 @@ type Lease struct {
 	wait     *wait // nil: it went at once
 	ctx      leaseContext
 	drop     func() // of Hold; nil: the function's end releases
-	acquired *walk  // of Acquire, where hooks are to be told of the end
+	acquired bool   // by Acquire: the hooks are told of its end when it is released
 }
 
 // leaseState goes forward only.
@@ -54,7 +55,6 @@ type wait struct {
 	refusal *Error
 	queue   QueueState // at entry
 	since   time.Duration
-	w       *walk
 }
 
 // leaseContext carries a lease to the function that runs under it.
@@ -137,17 +137,31 @@ func (ls *Lease) Report(f provider.Feedback) {
 
 // Release gives the in-flight slot back. A lease without a Report has been
 // canceled: its units count as if its request had arrived.
-func (ls *Lease) Release() {
+func (ls *Lease) Release() { ls.end(ls.l.release) }
+
+// Forget says that the request was never sent: everything is given back. After
+// Sent or Report it is a Release.
+func (ls *Lease) Forget() {
+	ls.end(func(ls *Lease) {
+		if ls.state == held && ls.sent == 0 {
+			ls.l.giveBack(ls)
+		} else {
+			ls.l.release(ls)
+		}
+	})
+}
+
+func (ls *Lease) end(how func(*Lease)) {
 	l := ls.l
 	l.lock()
-	w, took := ls.acquired, l.now.Mono-ls.granted.Mono
-	ls.acquired = nil
-	l.release(ls)
-	if w != nil {
-		w.last = ls
-	}
+	how(ls)
+	tell := ls.acquired
+	ls.acquired = false
 	l.tell(l.unlock())
-	ls.ended(w, took)
+	if tell {
+		ls.walk.last = ls
+		l.c.traces.ended(ls.walk, ls)
+	}
 }
 
 // Hold keeps the slot beyond the end of the function that runs under the lease,
@@ -159,40 +173,5 @@ func (ls *Lease) Hold(drop func()) {
 	defer ls.l.mu.Unlock()
 	if ls.drop = drop; drop == nil {
 		ls.drop = func() {}
-	}
-}
-
-// Forget says that the request was never sent: everything is given back. After
-// Sent or Report it is a Release.
-func (ls *Lease) Forget() {
-	l := ls.l
-	l.lock()
-	if ls.state == held && ls.sent == 0 {
-		l.giveBack(ls)
-	} else {
-		l.release(ls)
-	}
-	l.tell(l.unlock())
-}
-
-// traced has the hooks told of an acquired lease's end, as of a function's.
-func (ls *Lease) traced(w *walk) {
-	if len(ls.l.c.traces) > 0 {
-		w.attempts = 1
-		ls.acquired = w
-	}
-}
-
-// ended tells the hooks of an acquired lease's end, once.
-func (ls *Lease) ended(w *walk, took time.Duration) {
-	if w == nil {
-		return
-	}
-	ts := ls.l.c.traces
-	ts.attempt(w, took)
-	if o := ls.f.Outcome; o == provider.OK {
-		ts.end(w, nil)
-	} else {
-		ts.end(w, &Error{Provider: ls.l.slug, Reason: reasonOf(o), Stage: StageAttempt, Attempts: 1, Answer: ls.f})
 	}
 }

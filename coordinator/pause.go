@@ -195,7 +195,15 @@ func (p *pauseGate) authorized(ls *Lease, f provider.Feedback) {
 	}
 }
 
-func (p *pauseGate) idle(now time.Duration) bool {
-	return !p.on && p.warm == 0 && p.unauthorized == 0 && !p.Waiting() &&
-		(p.floor == 0 || now-max(p.refused, p.until) > maxFloor)
+// idle tells that nothing is known any more that a new pause would not know. What
+// answers said is forgotten when its scope was unused for so long that the highest
+// floor would be over.
+func (p *pauseGate) idle(now, unused time.Duration) bool {
+	switch {
+	case p.Waiting() || p.on && (now < p.until || p.trial != nil):
+		return false
+	case !p.on && p.warm == 0 && p.unauthorized == 0 && p.floor == 0:
+		return true
+	}
+	return unused > maxFloor && now-p.until > maxFloor
 }

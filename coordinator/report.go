@@ -217,6 +217,7 @@ func (l *lane) freeSlots(ls *Lease) {
 // giveBack undoes take: the call was never sent.
 func (l *lane) giveBack(ls *Lease) {
 	ls.state = over
+	ls.f = provider.Feedback{Outcome: provider.Canceled, Detail: "it was never sent"}
 	for i, g := range ls.route.limits {
 		if n := ls.cost[ls.route.skip+i]; n != 0 {
 			g.rule.GiveBack(ls.granted, l.now, n)

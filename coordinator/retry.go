@@ -52,6 +52,7 @@ func (w *walk) again(ls *Lease, err error) *Error {
 	}
 	if may {
 		l.budget.retried(l.now.Mono)
+		w.root.retried++
 		l.counts.retries++
 	}
 	l.tell(l.unlock())
@@ -69,7 +70,8 @@ func (w *walk) again(ls *Lease, err error) *Error {
 }
 
 // mayRetry says whether an outcome is sent again, and whether after a back-off (a
-// rate-limited call waits in its place, behind the pause).
+// rate-limited call waits in its place, behind the pause). Calls nested in one
+// another share one number of attempts.
 func (l *lane) mayRetry(w *walk) (backoff, may bool) {
 	switch w.answer().Outcome {
 	case provider.RateLimited:
@@ -79,7 +81,7 @@ func (l *lane) mayRetry(w *walk) (backoff, may bool) {
 	case provider.Failed:
 		backoff, may = true, w.call.Replayable
 	}
-	may = may && !l.b.Off && w.attempts < l.b.Attempts && l.budget.allows(l.now.Mono, l.b.Budget)
+	may = may && !l.b.Off && w.root.retried < l.b.Attempts-1 && l.budget.allows(l.now.Mono, l.b.Budget)
 	return backoff, may
 }
 

@@ -22,7 +22,6 @@ type route struct {
 	skip   int     // number of gates before the limits
 	cost   []int64 // of a call that names no cost, by gate
 	parts  []*part
-	users  int           // leases out, calls that wait
 	used   time.Duration // last asked for
 	rest   time.Duration // how long it is kept unused, at least
 }
@@ -40,6 +39,20 @@ type part struct {
 	pause  *pauseGate // nil where both are named
 	limits map[string]*limitGate
 	refs   int // routes
+	out    int // calls that are out
+	wait   int // calls that wait
+}
+
+func (r *route) goes(n int) {
+	for _, pt := range r.parts {
+		pt.out += n
+	}
+}
+
+func (r *route) waits(n int) {
+	for _, pt := range r.parts {
+		pt.wait += n
+	}
 }
 
 // route returns the route of an endpoint and a key, made at first use. Two idle
@@ -161,11 +174,11 @@ func (l *lane) forgetIdle() {
 }
 
 func (l *lane) idle(r *route) bool {
-	if r.users > 0 || l.now.Mono-r.used < r.rest {
+	if l.now.Mono-r.used < r.rest {
 		return false
 	}
 	for _, pt := range r.parts {
-		if pt.pause != nil && !pt.pause.idle(l.now.Mono) {
+		if pt.out+pt.wait > 0 || pt.pause != nil && !pt.pause.idle(l.now.Mono, l.now.Mono-r.used) {
 			return false
 		}
 		for _, g := range pt.limits {

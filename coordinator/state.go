@@ -166,10 +166,6 @@ func (l *lane) state() State {
 
 // partStates fills in endpoints and keys.
 func (l *lane) partStates(s *State) {
-	inFlight := make(map[string]int)
-	for id, r := range l.routes {
-		inFlight[id.key] += r.users
-	}
 	for id, pt := range l.parts {
 		var limits []LimitState
 		for _, d := range l.limits {
@@ -182,14 +178,14 @@ func (l *lane) partStates(s *State) {
 				s.Pauses = append(s.Pauses, *p)
 			}
 		}
-		if id.key == "" && len(limits) > 0 {
+		if id.key == "" && id.endpoint != "" && len(limits) > 0 {
 			if s.Endpoints == nil {
 				s.Endpoints = make(map[string][]LimitState)
 			}
 			s.Endpoints[id.endpoint] = limits
 		}
-		if id.endpoint == "" {
-			k := KeyState{Key: id.key, InFlight: inFlight[id.key], Limits: limits}
+		if id.endpoint == "" && id.key != "" {
+			k := KeyState{Key: id.key, InFlight: pt.out, Limits: limits}
 			if pt.pause != nil {
 				k.Pause = pt.pause.state()
 			}

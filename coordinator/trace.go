@@ -118,6 +118,20 @@ func (ts traces) end(w *walk, e *Error) {
 	}
 }
 
+// ended tells of the only attempt and the end of a call that did not end by its
+// function's return.
+func (ts traces) ended(w *walk, ls *Lease) {
+	if len(ts) == 0 {
+		return
+	}
+	ts.attempt(w, time.Since(w.l.c.origin)-ls.granted.Mono)
+	if o := ls.f.Outcome; o == provider.OK {
+		ts.end(w, nil)
+	} else {
+		ts.end(w, &Error{Provider: w.l.slug, Reason: reasonOf(o), Stage: StageAttempt, Attempts: w.attempts, Answer: ls.f})
+	}
+}
+
 func (ts traces) refused(w *walk, e *Error) {
 	for _, t := range ts {
 		if t.Refused != nil {
@@ -189,15 +203,12 @@ func (l *lane) breakerMoved() bool {
 
 // pressure tells producers when the queue crosses its marks.
 func (l *lane) pressure() {
-	places := l.places(l.plain)
-	if places == 0 || l.t.Excess == provider.Delay {
-		return
-	}
-	n := l.q.Len()
+	n, places := l.q.Len(), l.places(l.plain)
+	bound := places > 0 && l.t.Excess != provider.Delay
 	switch {
-	case !l.high && n*5 >= places*4:
+	case !l.high && bound && n*5 >= places*4:
 		l.high = true
-	case l.high && n*2 <= places:
+	case l.high && (!bound || n*2 <= places): // an update may have taken the bound away
 		l.high = false
 	default:
 		return

@@ -2,13 +2,13 @@ package coordinator
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/queue"
+	"github.com/headgate/headgate/registry"
 )
 
 // Update puts another throttle in force, live: limits are matched by name and
@@ -116,18 +116,18 @@ func (l *lane) renew() {
 	})
 	for _, w := range waiters {
 		l.q.Leave(w)
-		w.Owner.(*Lease).route.users--
+		w.Owner.(*Lease).route.waits(-1)
 	}
 	declared := make(map[string]provider.Limit, len(l.limits))
 	l.aligned = false
 	for _, d := range l.limits {
 		declared[d.Name] = d
 	}
-	l.general = l.renewLimits(l.general, declared, provider.ScopeProvider)
+	l.general = l.renewLimits(l.general, declared)
 	old := l.parts
 	l.parts, l.routes, l.keyed = make(map[partKey]*part), make(map[routeKey]*route), nil
 	for id, pt := range old {
-		pt.limits, pt.refs = l.renewLimits(pt.limits, declared, id.scope()), 0
+		pt.limits, pt.refs = l.renewLimits(pt.limits, declared), 0
 		l.parts[id] = pt
 	}
 	l.plain = l.newRoute(routeKey{})
@@ -139,24 +139,13 @@ func (l *lane) renew() {
 	}
 }
 
-// scope is the scope of the limits that a part holds.
-func (id partKey) scope() string {
-	switch {
-	case id.key == "":
-		return provider.ScopeEndpoint
-	case id.endpoint == "":
-		return provider.ScopeKey
-	}
-	return provider.ScopeKeyEndpoint
-}
-
 // renewLimits puts new numbers into the gates that stay and drops the others: calls
 // in flight settle them still, and nobody asks them any more.
-func (l *lane) renewLimits(gates map[string]*limitGate, declared map[string]provider.Limit, scope string) map[string]*limitGate {
+func (l *lane) renewLimits(gates map[string]*limitGate, declared map[string]provider.Limit) map[string]*limitGate {
 	kept := make(map[string]*limitGate)
 	for name, g := range gates {
 		d, ok := declared[name]
-		if !ok || d.Scope != scope {
+		if !ok || d.Scope != g.d.Scope {
 			continue
 		}
 		if !sameNumbers(g.d, d) {
@@ -176,8 +165,8 @@ func sameNumbers(a, b provider.Limit) bool {
 // reenter puts a waiter back into the queue, on its route as it is now.
 func (l *lane) reenter(w *queue.Waiter) {
 	ls := w.Owner.(*Lease)
-	ls.route = l.route(ls.wait.w.call.Endpoint, ls.wait.w.call.Key)
-	ls.cost = l.costFor(ls.wait.w, ls.route)
+	ls.route = l.route(ls.walk.call.Endpoint, ls.walk.call.Key)
+	ls.cost = l.costFor(ls.walk, ls.route)
 	w.Cost = ls.cost
 	if g := ls.route.tooHeavy(ls.cost); g != nil {
 		e := l.refusal(ls, ReasonTooHeavy, "no window of this limit can hold the call's cost any more", 0)
@@ -186,12 +175,12 @@ func (l *lane) reenter(w *queue.Waiter) {
 		ls.wait.ready <- struct{}{}
 		return
 	}
-	ls.route.users++
+	ls.route.waits(1)
 	if free(ls.cost) { // nothing is left that it could wait for
 		l.goes(w)
 		return
 	}
-	l.q.Enter(l.now.Mono, w, &ls.route.Route, ls.wait.w.flow())
+	l.q.Enter(l.now.Mono, w, &ls.route.Route, ls.walk.flow())
 }
 
 func free(cost []int64) bool {
@@ -199,13 +188,12 @@ func free(cost []int64) bool {
 }
 
 // slugs lists all that can be called, sorted.
-func (c *Coordinator) slugs() []string {
-	all := slices.Collect(maps.Keys(c.own))
-	for e := range c.registry.All() {
-		if _, mine := c.own[e.Provider.Slug]; !mine {
+func (c *Coordinator) slugs() (all []string) {
+	for _, r := range []*registry.Registry{c.registry, &c.mine} {
+		for e := range r.All() {
 			all = append(all, e.Provider.Slug)
 		}
 	}
 	slices.Sort(all)
-	return all
+	return slices.Compact(all)
 }

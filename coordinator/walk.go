@@ -40,10 +40,11 @@ type Call struct {
 // call as canceled and goes on.
 func (c *Coordinator) Do(ctx context.Context, call Call, fn func(context.Context) error) error {
 	w := &walk{ctx: ctx, call: call}
-	if fn == nil {
-		return w.invalid("the function is nil")
+	err := w.begin(c)
+	if err == nil && fn == nil {
+		err = w.invalid("the function is nil")
 	}
-	if err := w.begin(c); err != nil {
+	if err != nil {
 		return w.refusedBy(c, err)
 	}
 	for {
@@ -51,7 +52,6 @@ func (c *Coordinator) Do(ctx context.Context, call Call, fn func(context.Context
 		if refusal != nil {
 			return w.refusedBy(c, w.final(refusal))
 		}
-		c.traces.going(w, ls)
 		err := w.attempt(ls, fn)
 		if err == nil {
 			c.traces.end(w, nil)
@@ -93,8 +93,8 @@ func (c *Coordinator) Acquire(ctx context.Context, call Call) (*Lease, error) {
 		return nil, w.refusedBy(c, refusal)
 	}
 	ls.ctx = leaseContext{ctx, ls}
-	ls.traced(w)
-	c.traces.going(w, ls)
+	ls.acquired = true
+	w.attempts = 1
 	return ls, nil
 }
 
@@ -104,7 +104,10 @@ func (w *walk) begin(c *Coordinator) *Error {
 		return err
 	}
 	w.l = l
-	w.outer = l.outer(w.ctx)
+	w.root = w
+	if w.outer = l.outer(w.ctx); w.outer != nil {
+		w.root = w.outer.walk.root
+	}
 	return nil
 }
 
@@ -114,8 +117,20 @@ func (w *walk) invalid(detail string) *Error {
 
 // refusedBy tells of a refusal and returns it as an error.
 func (w *walk) refusedBy(c *Coordinator, e *Error) error {
+	if w.l != nil {
+		w.l.mu.Lock()
+		w.l.counts.refused(e.Reason)
+		w.l.mu.Unlock()
+	}
 	c.traces.refused(w, e)
 	return e
+}
+
+// abort ends a call whose function does not return.
+func (w *walk) abort(ls *Lease) {
+	ls.Release()
+	w.last = ls
+	ls.l.c.traces.ended(w, ls)
 }
 
 // attempt runs fn once and settles what it told. It returns fn's error.
@@ -124,7 +139,7 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 	done := false
 	defer func() {
 		if !done { // a panic or Goexit goes on; nothing stays taken
-			ls.Release()
+			w.abort(ls)
 		}
 	}()
 	ctx := w.ctx

@@ -13,7 +13,7 @@ import (
 
 // TestNothingStays: 100,000 wait, half of them leave at random, the rest goes.
 func TestNothingStays(t *testing.T) {
-	for _, spread := range []int{1, 1000, 100_000} {
+	for _, spread := range []int{100, 100_000} {
 		t.Run(fmt.Sprint(spread, " flows and keys"), func(t *testing.T) {
 			w := newWorld(t)
 			slot := &slots{}

@@ -5,12 +5,15 @@
 //
 // A [Gate] is whatever can say "not before t". A call needs a set of gates (a
 // [Route]); the calls of one flow that need the same gates form a line, first in,
-// first out. A line waits at exactly one gate: the first that refused its head.
+// first out. A line waits at exactly one gate: of those that refuse its head, the
+// one that opens last. There it is not passed by later calls, heavy or not; at
+// other gates it is. So a call that cannot go anyway is in nobody's way.
+//
 // At a gate flows take turns by tag (start-time fair queueing, counted in calls):
-// the tag of a flow at a gate grows when one of its calls goes through while
-// others wait there, so a call that leaves costs nothing. Tags are kept by gate,
-// not by flow alone: a flow that waited an hour at a slow gate would otherwise
-// pass everybody at the fast ones until its one tag had caught up.
+// the tag of a flow at a gate grows when one of its calls goes through, so a call
+// that leaves costs nothing. Tags are kept by gate, not by flow alone: a flow that
+// waited an hour at a slow gate would otherwise pass everybody at the fast ones
+// until its one tag had caught up.
 //
 // Not in it: what a gate counts (package limit), when a call is too late
 // (package coordinator).

@@ -90,7 +90,7 @@ func (r *Registry) add(p provider.Provider, a provider.Adapter, source string) e
 	if err := validate(p, source); err != nil {
 		return err
 	}
-	p = clone(p)
+	p = p.Clone()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if old, taken := r.entries[p.Slug]; taken {
@@ -114,7 +114,7 @@ func (r *Registry) Replace(p provider.Provider) error {
 	if err := validate(p, source); err != nil {
 		return err
 	}
-	p = clone(p)
+	p = p.Clone()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old, known := r.entries[p.Slug]
@@ -173,7 +173,7 @@ func (r *Registry) Lookup(slug string) (Entry, bool) {
 	r.mu.RLock()
 	e, ok := r.entries[slug]
 	r.mu.RUnlock()
-	e.Provider = clone(e.Provider)
+	e.Provider = e.Provider.Clone()
 	return e.Entry, ok
 }
 
@@ -182,7 +182,7 @@ func (r *Registry) Lookup(slug string) (Entry, bool) {
 func (r *Registry) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for _, e := range r.sorted() {
-			e.Provider = clone(e.Provider)
+			e.Provider = e.Provider.Clone()
 			if !yield(e) {
 				return
 			}

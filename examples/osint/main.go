@@ -155,7 +155,7 @@ func perform(ctx context.Context, c *coordinator.Coordinator, judge *referee.Ref
 	elapsed := time.Since(b.begin)
 	stop()
 	s := summarise(b, c, judge, elapsed)
-	s.stopped = ctx.Err() != nil && s.givenUp() > 0
+	s.stopped = runCtx.Err() != nil && s.givenUp() > 0
 	closing, done := context.WithTimeout(context.Background(), 5*time.Second)
 	defer done()
 	err := c.Shutdown(closing)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -228,8 +229,29 @@ func TestInterrupt(t *testing.T) {
 	assert.NotContains(t, stderr.String(), "canceled", "who is given up was not refused")
 	m := regexp.MustCompile(`stopped: (\d+) of (\d+) lookups answered`).FindStringSubmatch(stderr.String())
 	require.NotNil(t, m, stderr.String())
-	assert.Equal(t, "190", m[2])
+	assert.NotEqual(t, m[1], m[2])
 	assert.NotContains(t, stderr.String(), "all answered")
+}
+
+// A Ctrl-C that comes when all is done has stopped nothing.
+func TestInterruptAtTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stderr buffer
+	declared, err := catalog.All()
+	require.NoError(t, err)
+	targets, err := plan(declared, []indicator{{kind: provider.Hash}})
+	require.NoError(t, err)
+	left := int32(len(targets))
+	stdout := buffer{wrote: func() error {
+		if atomic.AddInt32(&left, -1) == 0 {
+			cancel()
+		}
+		return nil
+	}}
+	code := run(func() context.Context { return ctx }, []string{"-json", "-speed", "200", "44d88612fea8a8f36de82e1278abb02f"}, nil, &stdout, &stderr)
+	assert.Equal(t, exitOK, code)
+	assert.Contains(t, stderr.String(), fmt.Sprintf("all answered: %d lookups", len(targets)))
 }
 
 // What an adapter could not even send is a refusal, whatever it is called: nothing
@@ -259,6 +281,7 @@ func TestResultsThatCannotBeWrittenEndTheRun(t *testing.T) {
 	code := run(t.Context, []string{"-json"}, nil, &stdout, &stderr)
 	assert.Equal(t, exitFailed, code)
 	assert.Contains(t, stderr.String(), "osint: the results cannot be written: no space left")
+	assert.Contains(t, stderr.String(), "stopped: ")
 	assert.NotContains(t, stderr.String(), "all answered")
 }
 

@@ -111,12 +111,27 @@ func TestAlgorithmsAtTheirEdges(t *testing.T) {
 		{"leaky bucket: no more in a window, spacing not judged", Play{Limits: one(provider.Limit{Max: 3, Per: "1s", Burst: 9, Algorithm: provider.LeakyBucket})}, []step{
 			{0, 1, true}, {ns, 1, true}, {2 * ns, 1, true}, {s - ns, 1, false}, {s, 1, true},
 		}},
-		{"heavier than can ever be", Play{Limits: one(window)}, []step{{0, 4, false}, {0, 3, true}, {s, math.MaxInt64, false}, {s, 3, true}}},
+		{"heavier than can ever be", Play{Limits: one(window)}, []step{{0, 4, false}, {0, 3, true}, {s, 4, false}, {s, 3, true}}},
 		{"costs nothing", Play{Limits: one(window)}, []step{{0, 3, true}, {0, 0, true}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, c.play, func(t *testing.T, r *Referee) { play(t, r, c.steps) })
 		})
+	}
+}
+
+func TestNoCostOverflows(t *testing.T) {
+	for _, algorithm := range []provider.Algorithm{provider.SlidingWindow, provider.FixedWindow, provider.SlidingWindowCounter, provider.TokenBucket, provider.LeakyBucket} {
+		l := provider.Limit{Max: largest, Per: "744h", Algorithm: algorithm}
+		for _, refusedCounts := range []bool{false, true} {
+			bubble(t, Play{Limits: one(l), RefusedCounts: refusedCounts}, func(t *testing.T, r *Referee) {
+				require.True(t, r.Arrive("p", "", "", requests(largest)), algorithm)
+				for range 100 {
+					require.False(t, r.Arrive("p", "", "", requests(math.MaxInt64)), algorithm)
+				}
+				assert.Greater(t, r.Report("p").Violations[99].Used, int64(largest))
+			})
+		}
 	}
 }
 
@@ -277,7 +292,7 @@ func TestLateTakeBackTakesNothingElse(t *testing.T) {
 		time.Sleep(time.Second - 1)
 		require.True(t, r.Arrive("p", "", "", nil))
 		require.True(t, r.Arrive("p", "", "", nil))
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.True(t, r.Arrive("p", "", "", nil))
 		leave(provider.Failed)
 		assert.False(t, r.Arrive("p", "", "", nil))

@@ -1,4 +1,4 @@
-package registry
+package provider
 
 import (
 	"fmt"
@@ -6,9 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
-	"github.com/headgate/headgate/provider"
 )
 
 // fill sets every field below v, so that a field that the vocabulary gains is
@@ -74,9 +71,9 @@ func shared(a, b reflect.Value, path string) (all []string) {
 }
 
 func TestCloneSharesNothing(t *testing.T) {
-	var p provider.Provider
+	var p Provider
 	fill(t, reflect.ValueOf(&p).Elem())
-	c := clone(p)
+	c := p.Clone()
 	assert.Equal(t, p, c)
 	assert.Empty(t, shared(reflect.ValueOf(p), reflect.ValueOf(c), "Provider"))
 	assert.NotEmpty(t, shared(reflect.ValueOf(p), reflect.ValueOf(p), "Provider"), "the test can fail")
@@ -92,60 +89,7 @@ func TestUnshareReachesIntoMaps(t *testing.T) {
 }
 
 func TestCloneKeepsNilAndEmptyApart(t *testing.T) {
-	p := provider.Provider{Hosts: []string{}, Dialect: provider.Dialect{Used: map[string]provider.Source{}}}
-	assert.Equal(t, p, clone(p))
-	assert.Equal(t, provider.Provider{}, clone(provider.Provider{}))
-}
-
-func TestNobodyReachesTheRegistrysValues(t *testing.T) {
-	var r Registry
-	p := provider.Provider{
-		Slug:      "x",
-		Hosts:     []string{"x.test"},
-		Throttle:  provider.Throttle{Limits: []provider.Limit{{Name: "a", Max: 1, Per: "1s"}}},
-		Endpoints: []provider.Endpoint{{Name: "e", Cost: map[string]int64{"requests": 1}}},
-	}
-	want := clone(p)
-	spoil := func(p provider.Provider) {
-		p.Hosts[0] = "y.test"
-		p.Throttle.Limits[0].Max = 99
-		p.Endpoints[0].Cost["requests"] = 99
-	}
-	check := func() {
-		t.Helper()
-		e, ok := r.Lookup("x")
-		require.True(t, ok)
-		require.Equal(t, want, e.Provider)
-	}
-	a := &adapter{p: clone(p)}
-	require.NoError(t, r.Register(a))
-	spoil(a.p)
-	check()
-	require.NoError(t, r.Replace(p))
-	spoil(p)
-	check()
-	e, _ := r.Lookup("x")
-	spoil(e.Provider)
-	check()
-	for e := range r.All() {
-		spoil(e.Provider)
-	}
-	check()
-}
-
-func BenchmarkLookup(b *testing.B) {
-	var r Registry
-	p := provider.Provider{
-		Slug:      "x",
-		Hosts:     []string{"x.test"},
-		Throttle:  provider.Throttle{Limits: []provider.Limit{{Name: "a", Max: 1, Per: "1s"}, {Name: "b", Max: 1, Per: "1h"}}},
-		Endpoints: []provider.Endpoint{{Name: "e", Cost: map[string]int64{"requests": 1}}},
-	}
-	if err := r.Declare(p); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		r.Lookup("x")
-	}
+	p := Provider{Hosts: []string{}, Dialect: Dialect{Used: map[string]Source{}}}
+	assert.Equal(t, p, p.Clone())
+	assert.Equal(t, Provider{}, Provider{}.Clone())
 }

@@ -1,15 +1,11 @@
-package registry
+package provider
 
-import (
-	"reflect"
+import "reflect"
 
-	"github.com/headgate/headgate/provider"
-)
-
-// clone copies a declaration so that it shares nothing with p that anybody can
+// Clone copies a declaration so that it shares nothing with p that anybody can
 // change. It walks the type by reflection: a field that the vocabulary gains is
 // copied without anybody thinking of it, and a declaration is copied seldom.
-func clone(p provider.Provider) provider.Provider {
+func (p Provider) Clone() Provider {
 	v := reflect.ValueOf(&p).Elem()
 	unshare(v)
 	return p
