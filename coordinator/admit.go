@@ -30,10 +30,10 @@ type walk struct {
 
 // answer is what the last attempt told.
 func (w *walk) answer() provider.Feedback {
-	if w.last == nil {
+	if w.last == nil || w.last.f == nil {
 		return provider.Feedback{}
 	}
-	return w.last.f
+	return *w.last.f
 }
 
 func (w *walk) flow() queue.Flow {

@@ -19,10 +19,14 @@ const slowAfter = 5 * time.Second
 // classify says what an attempt told, by the first that knows: what was reported,
 // feedback in the error's chain, Config.Classify, a status in the chain, the
 // context, the network.
-func (w *walk) classify(ls *Lease, err error) provider.Feedback {
+func (w *walk) classify(ls *Lease, err error) *provider.Feedback {
 	if err == nil {
-		return provider.Feedback{Outcome: provider.OK}
+		return plainOK
 	}
+	return normal(w.read(ls, err))
+}
+
+func (w *walk) read(ls *Lease, err error) provider.Feedback {
 	if f, ok := provider.FeedbackOf(err); ok {
 		return f
 	}

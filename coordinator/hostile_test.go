@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,7 +34,6 @@ func TestAdviceBelowZeroIsNone(t *testing.T) {
 // instant, and ended by Resume.
 func TestAdviceForEverHasAnInstant(t *testing.T) {
 	recorded(t, once(provider.Throttle{}), func(t *testing.T, c *coordinator.Coordinator, r *record) {
-		var told []coordinator.PauseChange
 		e := refusal(t, c.Do(t.Context(), to, answers(provider.RateLimited, math.MaxInt64)))
 		assert.Positive(t, e.RetryAfter)
 		assert.False(t, e.RetryAt.IsZero(), "in %s", e.RetryAfter)
@@ -45,7 +43,6 @@ func TestAdviceForEverHasAnInstant(t *testing.T) {
 		assert.Equal(t, coordinator.ReasonTooLate, e.Reason)
 		require.NoError(t, c.Resume("p"))
 		require.NoError(t, c.Do(t.Context(), to, ok))
-		assert.Empty(t, told)
 	})
 }
 
@@ -87,30 +84,6 @@ func TestTrialsOfASpentQuotaStartAfreshAfterAnAnswer(t *testing.T) {
 		}
 		assert.Equal(t, 600*ms, spent())
 	}, once(provider.Throttle{RPM: 100}))
-}
-
-// A call that was made inside another, but goes when that one has ended, has no slot
-// to go under: it takes one.
-func TestNestedCallThatOutlivesItsCallerTakesASlot(t *testing.T) {
-	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
-		var out, most atomic.Int64
-		work := func(ctx context.Context) error {
-			most.Store(max(most.Load(), out.Add(1)))
-			defer out.Add(-1)
-			return sleep(ctx, 10*second)
-		}
-		var wg sync.WaitGroup
-		require.NoError(t, c.Do(t.Context(), to, func(ctx context.Context) error {
-			ls, _ := coordinator.LeaseFrom(ctx)
-			ls.Report(provider.Feedback{})
-			wg.Go(func() { assert.NoError(t, c.Do(ctx, to, work)) })
-			synctest.Wait()
-			return nil
-		}))
-		wg.Go(func() { assert.NoError(t, c.Do(t.Context(), to, work)) })
-		wg.Wait()
-		assert.EqualValues(t, 1, most.Load(), "at once, with a cap of 1")
-	}, once(provider.Throttle{RPS: 1, MaxInFlight: 1}))
 }
 
 // The longest wait is that of the whole call: its queue, its pauses and its back-off

@@ -26,10 +26,10 @@ type Lease struct {
 	walk     *walk
 	parent   *Lease // of the same provider: its slot serves this one, too
 	state    leaseState
-	early    bool          // its requests have arrived by the time declared, before the answer
-	again    bool          // a retry
-	timeout  time.Duration // of the attempt; 0: none
-	f        provider.Feedback
+	early    bool               // its requests have arrived by the time declared, before the answer
+	again    bool               // a retry
+	timeout  time.Duration      // of the attempt; 0: none
+	f        *provider.Feedback // nil: none yet
 	waited   time.Duration
 	wait     *wait // nil: it went at once
 	ctx      leaseContext
@@ -128,7 +128,7 @@ func (ls *Lease) Report(f provider.Feedback) {
 	l.lock()
 	switch ls.state {
 	case held:
-		l.report(ls, f)
+		l.report(ls, normal(f))
 	case answered:
 		l.correct(ls, f.Used)
 	}

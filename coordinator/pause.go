@@ -108,7 +108,7 @@ func (l *lane) interval() time.Duration {
 // refusedBy pauses the scope on an answer to ls. advice 0: none; least: no shorter
 // than that. An answer to a call that was sent before the pause began neither
 // ends it nor grows its floor; it may extend it by explicit advice.
-func (p *pauseGate) refusedBy(ls *Lease, f provider.Feedback, least time.Duration) {
+func (p *pauseGate) refusedBy(ls *Lease, f *provider.Feedback, least time.Duration) {
 	now := p.l.now.Mono
 	news := p.trial == ls || !p.on && ls.granted.Mono > p.began
 	if !news {
@@ -184,13 +184,13 @@ func (p *pauseGate) dropped(ls *Lease) {
 }
 
 // authorized keeps count of unauthorized answers in a row.
-func (p *pauseGate) authorized(ls *Lease, f provider.Feedback) {
+func (p *pauseGate) authorized(ls *Lease, f *provider.Feedback) {
 	switch f.Outcome {
 	case provider.OK, provider.Rejected:
 		p.unauthorized = 0
 	case provider.Unauthorized:
 		if p.unauthorized++; p.unauthorized >= strikes {
-			p.refusedBy(ls, provider.Feedback{Outcome: f.Outcome, Detail: f.Detail}, 0)
+			p.refusedBy(ls, &provider.Feedback{Outcome: f.Outcome, Detail: f.Detail}, 0)
 		}
 	}
 }

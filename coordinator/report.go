@@ -8,12 +8,33 @@ import (
 	"github.com/headgate/headgate/provider"
 )
 
-// report is the one reading of an attempt's answer: limits, breaker, pauses.
-func (l *lane) report(ls *Lease, f provider.Feedback) {
-	if f.Outcome != provider.OK && !f.Outcome.Valid() {
-		f.Outcome = orUnknown(f.Outcome)
+// The feedback of most calls, and of those that end without any. Nobody writes to
+// them.
+var (
+	plainOK   = &provider.Feedback{Outcome: provider.OK}
+	abandoned = &provider.Feedback{Outcome: provider.Canceled, Unanswered: true}
+	neverSent = &provider.Feedback{Outcome: provider.Canceled, Detail: "it was never sent"}
+)
+
+// longestAdvice is what "for ever" comes to: an instant that can still be told.
+const longestAdvice = 10 * 365 * 24 * time.Hour
+
+// normal is f with an outcome that exists and advice that can be followed. What was
+// canceled may still arrive.
+func normal(f provider.Feedback) *provider.Feedback {
+	switch {
+	case f.Outcome == "":
+		f.Outcome = provider.OK
+	case !f.Outcome.Valid():
+		f.Outcome = provider.Unknown
 	}
+	f.RetryAfter = min(max(f.RetryAfter, 0), longestAdvice)
 	f.Unanswered = f.Unanswered || f.Outcome == provider.Canceled
+	return &f
+}
+
+// report is the one reading of an attempt's answer: limits, breaker, pauses.
+func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	ls.f = f
 	l.counts.outcome(f.Outcome)
 	if !f.Unanswered {
@@ -28,18 +49,18 @@ func (l *lane) report(ls *Lease, f provider.Feedback) {
 	l.q.Touch(&l.door.Gate)
 	l.breakerMoved()
 	l.pauses(ls, f)
-	if f.Outcome == provider.QuotaSpent {
+	switch f.Outcome {
+	case provider.QuotaSpent:
 		if g := ls.route.spentLimit(f.Limit); g != nil {
 			g.spent(ls, f.RetryAfter)
 		}
+	case provider.OK:
+		for _, g := range ls.route.limits {
+			if g.trial != 0 && ls.granted.Mono > g.told {
+				g.trial = 0 // there is quota again: the next guess starts afresh
+			}
+		}
 	}
-}
-
-func orUnknown(o provider.Outcome) provider.Outcome {
-	if o == "" {
-		return provider.OK
-	}
-	return provider.Unknown
 }
 
 func breakerResult(o provider.Outcome) breaker.Result {
@@ -53,7 +74,7 @@ func breakerResult(o provider.Outcome) breaker.Result {
 }
 
 // pauses lets an answer open or extend the pauses of its scopes.
-func (l *lane) pauses(ls *Lease, f provider.Feedback) {
+func (l *lane) pauses(ls *Lease, f *provider.Feedback) {
 	var target *pauseGate
 	var least time.Duration
 	switch f.Outcome {
@@ -104,7 +125,7 @@ func (r *route) spentLimit(name string) *limitGate {
 
 // settle ends the hold of a lease's units: they count from at on, as many as the
 // answer told, and none in a limit that does not charge such an answer.
-func (l *lane) settle(ls *Lease, at limit.Now, f provider.Feedback) {
+func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 	ls.settled = at
 	for i, g := range ls.route.limits {
 		gi := ls.route.skip + i
@@ -195,7 +216,7 @@ func (l *lane) settleUnanswered(ls *Lease) {
 func (l *lane) release(ls *Lease) {
 	switch ls.state {
 	case held:
-		l.report(ls, provider.Feedback{Outcome: provider.Canceled, Unanswered: true})
+		l.report(ls, abandoned)
 	case answered:
 	default:
 		return
@@ -217,7 +238,7 @@ func (l *lane) freeSlots(ls *Lease) {
 // giveBack undoes take: the call was never sent.
 func (l *lane) giveBack(ls *Lease) {
 	ls.state = over
-	ls.f = provider.Feedback{Outcome: provider.Canceled, Detail: "it was never sent"}
+	ls.f = neverSent
 	for i, g := range ls.route.limits {
 		if n := ls.cost[ls.route.skip+i]; n != 0 {
 			g.rule.GiveBack(ls.granted, l.now, n)

@@ -128,7 +128,7 @@ func (ts traces) ended(w *walk, ls *Lease) {
 	if o := ls.f.Outcome; o == provider.OK {
 		ts.end(w, nil)
 	} else {
-		ts.end(w, &Error{Provider: w.l.slug, Reason: reasonOf(o), Stage: StageAttempt, Attempts: w.attempts, Answer: ls.f})
+		ts.end(w, &Error{Provider: w.l.slug, Reason: reasonOf(o), Stage: StageAttempt, Attempts: w.attempts, Answer: *ls.f})
 	}
 }
 

@@ -156,7 +156,7 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 	if ls.state == held {
 		l.report(ls, f)
 	}
-	if ls.f.Outcome == "" { // forgotten: nothing was asked
+	if ls.f == nil || ls.f == neverSent { // forgotten: the error says more
 		ls.f = f
 	}
 	w.last, w.cause = ls, err

@@ -55,20 +55,20 @@ func (b *bucket) floor(now time.Duration) time.Duration {
 
 // refund: without those units the bucket would have missed as much less, but
 // where it missed less than that it would have been full, and the rest lost.
-func (b *bucket) refund(s *spec, charged, now Now, n int64) {
+func (b *bucket) refund(s *spec, charged Now, n int64) {
 	whole, rest := divide(n, int64(s.per), s.max)
 	cost := time.Duration(whole)
 	if rest > 0 {
 		cost = add(cost, 1)
 	}
-	if least := min(b.past.take(charged.Mono, cost), b.floor(now.Mono)); least < cost {
-		b.full, b.over = b.full-least, 0
+	if least := b.past.take(charged.Mono, cost); least < cost {
+		b.full, b.over = sub(b.full, least), 0
 		return
 	}
 	if b.over += rest; b.over >= s.max {
 		whole, b.over = add(whole, 1), b.over-s.max
 	}
-	b.full -= time.Duration(whole)
+	b.full = sub(b.full, time.Duration(whole))
 }
 
 func (b *bucket) when(s *spec, now Now, held, n int64) time.Duration {

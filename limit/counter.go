@@ -33,7 +33,7 @@ func covered(s *spec, previous, room int64) time.Duration {
 
 func (c *counter) charge(s *spec, at Now, n int64) { c.aligned.charge(s, at, n) }
 
-func (c *counter) refund(_ *spec, charged, _ Now, n int64) { c.take(charged, n) }
+func (c *counter) refund(_ *spec, charged Now, n int64) { c.take(charged, n) }
 
 // when goes from window to window until what one admits repeats, which takes as
 // many windows as max has bits, and passes over the repetitions.

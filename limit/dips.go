@@ -18,7 +18,7 @@ type dip struct {
 
 // dips are those that are the least of all from then on, in order of time and so
 // of level. The least that the bucket missed since any instant is the first one
-// after it (or what it misses now): that much of a charge made at that instant can
+// after it, or what it misses now: that much of a charge made at that instant can
 // come back; what is beyond would have been lost to a full bucket.
 //
 // When there are more than remembered the two oldest become one that is as late

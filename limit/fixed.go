@@ -64,7 +64,7 @@ func (f *fixed) charge(s *spec, at Now, n int64) {
 	}
 }
 
-func (f *fixed) refund(_ *spec, charged, _ Now, n int64) { f.take(charged, n) }
+func (f *fixed) refund(_ *spec, charged Now, n int64) { f.take(charged, n) }
 
 func (f *fixed) when(s *spec, now Now, held, n int64) time.Duration {
 	v := f.view(s, now)

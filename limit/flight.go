@@ -9,7 +9,7 @@ func (*flight) look(_ *spec, now Now, _ int64) time.Duration { return now.Mono }
 
 func (*flight) charge(*spec, Now, int64) {}
 
-func (*flight) refund(*spec, Now, Now, int64) {}
+func (*flight) refund(*spec, Now, int64) {}
 
 func (*flight) when(_ *spec, now Now, _, _ int64) time.Duration { return now.Mono }
 

@@ -156,7 +156,7 @@ func (p *play) settle(i int, charged int64, late time.Duration) {
 
 func (p *play) refund(charged time.Duration, n int64) {
 	p.refunds += 2
-	p.model.refund(charged, p.now, n)
+	p.model.refund(charged, n)
 }
 
 func (p *play) giveBack(i int) {

@@ -10,8 +10,7 @@ import "time"
 // forgiven, not caught up.
 type leaky struct {
 	window
-	last, earlier grant
-	known         bool // earlier is what was before last
+	last, earlier grant // earlier is what was before last, or last
 }
 
 // grant is one call; without units: none yet.
@@ -54,14 +53,13 @@ func (l *leaky) look(s *spec, now Now, room int64) time.Duration {
 
 func (l *leaky) grant(s *spec, now time.Duration, n int64) {
 	l.last, l.earlier = grant{at: now, scheduled: l.next(s, now), n: n}, l.last
-	l.known = true
 }
 
 // undo brings the schedule back that was before the grant at an instant, if that
 // was the last and what was before is known.
 func (l *leaky) undo(granted time.Duration) {
-	if l.known && l.last.at == granted {
-		l.last, l.known = l.earlier, false
+	if l.last.at == granted {
+		l.last = l.earlier
 	}
 }
 
@@ -92,6 +90,7 @@ func (l *leaky) idle(s *spec, now Now) bool {
 	return l.spaced(s, now.Mono) == now.Mono && l.window.idle(s, now)
 }
 
-func (l *leaky) adopt(_ *spec, from algorithm, _ *spec, _ Now) {
+func (l *leaky) adopt(s *spec, from algorithm, _ *spec, now Now) {
 	*l = *from.(*leaky)
+	l.resize(s, now)
 }

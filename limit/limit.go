@@ -56,7 +56,7 @@ type algorithm interface {
 	charge(s *spec, at Now, n int64)
 	// refund takes away n of the units that were charged at charged, as far as
 	// they still count.
-	refund(s *spec, charged, now Now, n int64)
+	refund(s *spec, charged Now, n int64)
 	// when is Rule.When; held is to be taken as charged at now.
 	when(s *spec, now Now, held, n int64) time.Duration
 	// used is what counts at now.
@@ -132,10 +132,7 @@ func (r *Rule) Look(now Now, n int64) time.Duration {
 	}
 	room := r.spec.capacity - n
 	if !r.spec.sent {
-		if room < r.held {
-			return Never
-		}
-		room -= r.held
+		room = sub(room, r.held)
 	}
 	if room < 0 {
 		return Never
@@ -174,7 +171,7 @@ func (r *Rule) Settle(granted, at Now, taken, charged int64) {
 	case charged > taken:
 		r.algo.charge(r.spec, at, charged-taken)
 	case charged < taken:
-		r.algo.refund(r.spec, granted, at, taken-charged)
+		r.algo.refund(r.spec, granted, taken-charged)
 	}
 }
 
@@ -190,7 +187,7 @@ func (r *Rule) GiveBack(granted, now Now, n int64) {
 		l.undo(granted.Mono)
 	}
 	if r.spec.sent {
-		r.algo.refund(r.spec, granted, now, n)
+		r.algo.refund(r.spec, granted, n)
 	}
 }
 
@@ -203,7 +200,7 @@ func (r *Rule) Correct(settled, now Now, delta int64) {
 	case delta > 0:
 		r.algo.charge(r.spec, now, delta)
 	case delta < 0:
-		r.algo.refund(r.spec, settled, now, -max(delta, -math.MaxInt64))
+		r.algo.refund(r.spec, settled, -max(delta, -math.MaxInt64))
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 type model interface {
 	fits(t time.Duration, room int64) bool // no more than room counts at t
 	charge(at time.Duration, n int64)
-	refund(charged, now time.Duration, n int64) // with now on, as if these had not been charged
-	loose() bool                                // the Rule may be stricter from here on
+	refund(charged time.Duration, n int64) // as if these had not been charged
+	loose() bool                           // the Rule may be stricter from here on
 }
 
 const wallAhead = 1_000_000
@@ -84,8 +84,8 @@ func (m *windowModel) fits(t time.Duration, room int64) bool { return m.sum(t-m.
 func (m *windowModel) charge(at time.Duration, n int64) {
 	m.charges = append(m.charges, charged{at, n})
 }
-func (m *windowModel) refund(at, _ time.Duration, n int64) { m.take(at, n) }
-func (m *windowModel) loose() bool                         { return false }
+func (m *windowModel) refund(at time.Duration, n int64) { m.take(at, n) }
+func (m *windowModel) loose() bool                      { return false }
 
 // leakyModel: interval must be a multiple of 10 ns.
 type leakyModel struct {
@@ -150,8 +150,8 @@ func (m *fixedModel) charge(at time.Duration, n int64) {
 	}
 	m.charges = append(m.charges, charged{at, n})
 }
-func (m *fixedModel) refund(at, _ time.Duration, n int64) { m.take(at, n) }
-func (m *fixedModel) loose() bool                         { return m.late }
+func (m *fixedModel) refund(at time.Duration, n int64) { m.take(at, n) }
+func (m *fixedModel) loose() bool                      { return m.late }
 
 type counterModel struct {
 	fixedModel
@@ -172,12 +172,11 @@ func (m *counterModel) charge(at time.Duration, n int64) {
 // bucketModel plays all charges again for each question. What is missing is
 // counted in max-ths of a nanosecond, of which a unit costs per.
 //
-// A charge that comes late, with an instant before the last charge or refund, may
-// be put as late as that.
+// A charge that comes late, with an instant before the last one, may be put as late
+// as that.
 type bucketModel struct {
 	charges
 	per, max int64
-	refunded time.Duration
 	late     bool
 }
 
@@ -194,23 +193,19 @@ func (m *bucketModel) fits(t time.Duration, room int64) bool {
 
 func (m *bucketModel) charge(at time.Duration, n int64) {
 	k := len(m.charges)
-	m.late = m.late || at < m.refunded || k > 0 && m.charges[k-1].at > at
+	m.late = m.late || k > 0 && m.charges[k-1].at > at
 	m.charges = append(m.charges, charged{at, n})
 }
 
-func (m *bucketModel) refund(at, now time.Duration, n int64) {
-	m.take(at, n)
-	m.refunded = now
-}
-
-func (m *bucketModel) loose() bool { return m.late }
+func (m *bucketModel) refund(at time.Duration, n int64) { m.take(at, n) }
+func (m *bucketModel) loose() bool                      { return m.late }
 
 type flightModel struct{}
 
-func (flightModel) fits(time.Duration, int64) bool     { return true }
-func (flightModel) charge(time.Duration, int64)        {}
-func (flightModel) refund(_, _ time.Duration, _ int64) {}
-func (flightModel) loose() bool                        { return false }
+func (flightModel) fits(time.Duration, int64) bool { return true }
+func (flightModel) charge(time.Duration, int64)    {}
+func (flightModel) refund(time.Duration, int64)    {}
+func (flightModel) loose() bool                    { return false }
 
 // clone is a Rule that goes on as r would.
 func clone(r *Rule) *Rule {

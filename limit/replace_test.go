@@ -131,6 +131,31 @@ func TestReplaceOfWindows(t *testing.T) {
 	require.Equal(t, "2024-05-01T11:02:00.6Z", show(t, now, minute.Look(now, 2), "UTC"))
 }
 
+// TestReplaceInSlots: slots of another length take everything along, on the strict
+// side, in the same memory.
+func TestReplaceInSlots(t *testing.T) {
+	for _, algorithm := range []provider.Algorithm{provider.SlidingWindow, provider.LeakyBucket} {
+		r := replace(t, nil, provider.Limit{Max: 3000, Per: "3s", Algorithm: algorithm}, at(0))
+		now := time.Duration(0)
+		for range 2000 {
+			now += time.Millisecond
+			spend(t, r, at(now), 1)
+		}
+		for _, per := range []provider.Period{"5s", "1h", "5s", "4s"} {
+			r = replace(t, r, provider.Limit{Max: 3000, Per: per, Algorithm: algorithm}, at(now))
+			require.Equal(t, int64(2000), r.Usage(at(now)).Used, per)
+			require.GreaterOrEqual(t, r.When(at(now), 1001), time.Millisecond+r.spec.per+1, "the first of the 2000 leaves no sooner")
+		}
+		for range 3000 {
+			now += 2 * time.Millisecond
+			require.LessOrEqual(t, r.Usage(at(now)).Used, int64(3000))
+			if r.Look(at(now), 1) <= now {
+				spend(t, r, at(now), 1)
+			}
+		}
+	}
+}
+
 // TestReplaceOfABucketKeepsItsUnits in the time that they cost now.
 func TestReplaceOfABucketKeepsItsUnits(t *testing.T) {
 	l := provider.Limit{Max: 10, Per: "10s", Algorithm: provider.TokenBucket, Counted: provider.CountedSent}

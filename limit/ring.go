@@ -53,8 +53,13 @@ func (r *ring) total() uint64 { return r.before(int(r.size)) - r.base }
 // search is the first entry at or after at.
 func (r *ring) search(at time.Duration) int {
 	lo, hi := 0, int(r.size)
-	if hi > 0 && r.entry(hi-1).at < at { // the usual case
-		return hi
+	if hi > 0 { // the usual cases: after the last, or in its slot
+		switch last := r.entry(hi - 1).at; {
+		case last < at:
+			return hi
+		case last == at:
+			return hi - 1
+		}
 	}
 	for lo < hi {
 		mid := (lo + hi) / 2

@@ -137,14 +137,14 @@ func (s *slotted) storm(now time.Duration, rnd *rand.Rand) {
 		c := &s.calls[k-1-rnd.IntN(min(k, 2000))]
 		delta := rnd.Int64N(c.n + 1)
 		s.rule.Correct(at(c.at), at(now), -delta)
-		s.exact.refund(c.at, now, delta)
+		s.exact.refund(c.at, delta)
 		c.n -= delta
 	}
 	if k := len(s.out); k > 0 && rnd.IntN(10) == 0 {
 		c := s.out[k-1]
 		s.rule.GiveBack(at(c.at), at(now), c.n)
 		if s.out = s.out[:k-1]; s.rule.Sent() {
-			s.exact.refund(c.at, now, c.n)
+			s.exact.refund(c.at, c.n)
 		}
 	}
 }
@@ -213,6 +213,23 @@ func TestAMonthOf15500FitsIn20KiB(t *testing.T) {
 	size := unsafe.Sizeof(Rule{}) + unsafe.Sizeof(*w) + uintptr(cap(w.entries))*unsafe.Sizeof(entry{})
 	require.LessOrEqual(t, size, uintptr(20<<10))
 	require.LessOrEqual(t, cap(w.entries), most)
+}
+
+// TestAFullRingFoldsItsOldest: whatever instants it is told, it keeps its bound,
+// every unit, and none for less long.
+func TestAFullRingFoldsItsOldest(t *testing.T) {
+	rnd := newRand(5)
+	r := &ring{}
+	var exact charges
+	for i := range 5000 {
+		c := charged{time.Duration(rnd.IntN(100_000)), 1 + rnd.Int64N(3)}
+		r.insert(c.at, c.n, 1)
+		exact = append(exact, c)
+		require.LessOrEqual(t, len(r.entries), most)
+		require.Equal(t, exact.sum(0, 100_000), int64(r.total()))
+		since := time.Duration(rnd.IntN(100_000))
+		require.GreaterOrEqual(t, int64(r.since(since)), exact.sum(since, 100_000), "after %d", i)
+	}
 }
 
 // TestExactUpTo1024Entries, and each of them.

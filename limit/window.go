@@ -24,7 +24,7 @@ func (w *window) charge(s *spec, at Now, n int64) {
 	w.insert(at.Mono, n, s.slot)
 }
 
-func (w *window) refund(s *spec, charged, _ Now, n int64) {
+func (w *window) refund(s *spec, charged Now, n int64) {
 	w.remove(charged.Mono, n, s.slot)
 }
 
@@ -51,6 +51,14 @@ func (w *window) used(s *spec, now Now) int64 {
 
 func (w *window) idle(s *spec, now Now) bool { return w.used(s, now) == 0 }
 
-func (w *window) adopt(_ *spec, from algorithm, _ *spec, _ Now) {
+func (w *window) adopt(s *spec, from algorithm, _ *spec, now Now) {
 	w.ring = from.(*window).ring
+	w.resize(s, now)
+}
+
+// resize puts what is in slots into those of another length.
+func (w *window) resize(s *spec, now Now) {
+	if w.drop(sub(now.Mono, s.per)); w.slotted {
+		w.compact(s.slot)
+	}
 }

@@ -90,7 +90,7 @@ func TestViolationsAgainstARecount(t *testing.T) {
 		for _, v := range rep.Violations {
 			require.GreaterOrEqual(t, inWindowUpTo(v.At), 50, "a 51st at %v was none", v.At)
 		}
-		assert.EqualValues(t, 1500, len(admitted)+len(rep.Violations))
+		assert.Equal(t, 1500, len(admitted)+len(rep.Violations))
 	})
 }
 

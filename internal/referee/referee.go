@@ -6,6 +6,9 @@
 // windows, big integers), so that it can be the judge of package limit, which it
 // never imports. It believes no caller: it sees arrivals only.
 //
+// Counters of keys and endpoints live as long as the Referee: it is not made for
+// millions of keys.
+//
 // Not in it: how a caller spaces, queues or retries its calls; the bad_answers
 // budget, which is the caller's own protection; dialects (a test writes the
 // answers that it wants with Play.Answer and Play.Refuse).
@@ -154,7 +157,7 @@ func (r *Referee) Serve(l net.Listener) {
 	r.mu.Unlock()
 	go func() {
 		defer r.running.Done()
-		r.server.Serve(l) // ends by Close; its error says no more than that
+		_ = r.server.Serve(l) // ends by Close; its error says no more than that
 	}()
 }
 

@@ -156,7 +156,7 @@ func write(w http.ResponseWriter, a Answer) {
 		h.Set("Content-Length", strconv.Itoa(len(a.Body)))
 	}
 	w.WriteHeader(a.Status)
-	io.WriteString(w, a.Body) // the client may have gone: nothing to be done about it
+	_, _ = io.WriteString(w, a.Body) // the client may have gone: nothing to be done about it
 }
 
 // outcome is the class of an answer by the standard rules.
