@@ -57,9 +57,9 @@ func (w *walk) admit() (*Lease, *Error) {
 	if w.attempts > 0 {
 		ls = new(Lease)
 	}
-	ls.l, ls.walk, ls.parent = l, w, w.outer
-	ls.again = w.attempts > 0 || w.outer != nil && w.outer.again
+	ls.l, ls.walk = l, w
 	l.lock()
+	w.join(ls)
 	refusal := l.enter(w, ls)
 	events := l.unlock()
 	if refusal != nil {
@@ -87,6 +87,21 @@ func (w *walk) admit() (*Lease, *Error) {
 		})
 	}
 	return ls, nil
+}
+
+// join gives an attempt its place: in the order of arrival, and in the calls that it
+// is nested in, as far as they have not ended.
+func (w *walk) join(ls *Lease) {
+	if w.root == nil {
+		w.place, w.start = w.l.q.Arrive(), w.l.now.Mono
+		if w.root = w; w.outer.slot() == nil {
+			w.outer = nil
+		} else {
+			w.root = w.outer.walk.root
+		}
+	}
+	ls.parent = w.outer
+	ls.again = w.attempts > 0 || w.outer != nil && w.outer.again
 }
 
 // hooked runs hooks while a call waits or is out: one that panics takes nothing
@@ -135,14 +150,6 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 		e.Limit = g.state()
 		return e
 	}
-	if g := ls.heldByCallers(); g != nil {
-		e := l.refusalOf(w, ls, ReasonTooHeavy, "the calls that it is nested in hold what it needs: report their answers first", 0)
-		e.Limit = g.state()
-		return e
-	}
-	if w.place == 0 {
-		w.place, w.start = l.q.Arrive(), l.now.Mono
-	}
 	flow := w.flow()
 	g := l.q.Blocked(l.now.Mono, &ls.route.Route, flow, ls.cost)
 	if g == nil {
@@ -175,6 +182,7 @@ func (l *lane) wait(w *walk, ls *Lease, g *queue.Gate) *Error {
 	}
 	ls.wait.ready = make(chan struct{}, 1)
 	ls.route.waits(1)
+	l.waitsInside(ls)
 	ls.wait.Keep(w.place)
 	l.q.Enter(l.now.Mono, &ls.wait.Waiter, &ls.route.Route, flow)
 	ls.wait.since = l.now.Mono

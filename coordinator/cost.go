@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/headgate/headgate/provider"
@@ -16,7 +15,7 @@ func (l *lane) costFor(w *walk, r *route) []int64 {
 		cost = l.costOf(r, w.call.Cost)
 		l.counts.ignored += ignored(r, w.call.Cost)
 	}
-	if w.outer == nil || w.outer.state >= over {
+	if w.outer.slot() == nil {
 		return cost
 	}
 	cost = append([]int64(nil), cost...)
@@ -36,43 +35,31 @@ func (l *lane) costFor(w *walk, r *route) []int64 {
 	return cost
 }
 
-// heldByCallers returns a limit in which the calls that this one is nested in hold
-// so much that it could not go before they have their answers: it would wait for
-// itself.
-func (ls *Lease) heldByCallers() *limitGate {
-	for i, g := range ls.route.limits {
-		n := ls.cost[ls.route.skip+i]
-		if n == 0 || ls.parent == nil || g.rule.Sent() {
-			continue
-		}
-		for p := ls.parent; p != nil; p = p.parent {
-			n = saturated(n, p.holds(g))
-		}
-		if n > g.rule.Heaviest() {
-			return g
+// slot returns the lease under whose slot a call goes that is nested in ls: its
+// own, or that of one further out; nil where all have ended.
+func (ls *Lease) slot() *Lease {
+	for ; ls != nil; ls = ls.parent {
+		switch {
+		case ls.state == over:
+		case ls.rides != nil:
+			return ls.rides
+		default:
+			return ls
 		}
 	}
 	return nil
 }
 
-// holds is how many units of a limit the lease has taken and not settled.
-func (ls *Lease) holds(g *limitGate) int64 {
-	if ls.state != held {
-		return 0
-	}
-	for i, x := range ls.route.limits {
-		if x == g && !(ls.early && g.d.Unit == provider.Requests) {
-			return ls.cost[ls.route.skip+i]
+// orphan has the calls that wait under a lease that has ended wait for slots of
+// their own.
+func (l *lane) orphan(ls *Lease) {
+	for _, w := range l.q.All() {
+		if x := w.Owner.(*Lease); x.walk.within(ls) {
+			l.q.Leave(w)
+			x.route.waits(-1)
+			l.reenter(w)
 		}
 	}
-	return 0
-}
-
-func saturated(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }
 
 func (w *walk) within(ls *Lease) bool {

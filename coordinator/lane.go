@@ -154,6 +154,9 @@ func (l *lane) take(ls *Lease) {
 			g.rule.Take(l.now, n)
 		}
 	}
+	if ls.rides = ls.parent.slot(); ls.rides != nil {
+		ls.rides.riders++
+	}
 	ls.route.goes(1)
 	l.out++
 	l.counts.granted++

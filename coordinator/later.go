@@ -56,18 +56,37 @@ func (l *lane) settleDue() {
 }
 
 // arrived settles the requests of a call that still waits for its answer: they
-// have arrived by the time that the provider declares. Other units wait for it.
+// have arrived by the time that the provider declares. Other units wait for it,
+// unless a nested call waits for them.
 func (l *lane) arrived(ls *Lease, at limit.Now) {
 	if ls.state != held || ls.early {
 		return
 	}
-	ls.early, ls.arrived = true, at
+	ls.early, ls.all, ls.arrived = true, ls.nested, at
 	for i, g := range ls.route.limits {
 		n := ls.cost[ls.route.skip+i]
-		if n != 0 && g.d.Algorithm != provider.InFlight && g.d.Unit == provider.Requests {
+		if n != 0 && g.d.Algorithm != provider.InFlight && ls.hasArrived(g) {
 			g.rule.Settle(ls.granted, at, n, n)
 			l.q.Touch(&g.Gate)
 		}
+	}
+}
+
+// hasArrived tells that the lease's units in g are settled before its answer.
+func (ls *Lease) hasArrived(g *limitGate) bool {
+	return ls.early && (ls.all || g.d.Unit == provider.Requests)
+}
+
+// waitsInside notes that a call waits which is nested in others. They may hold the
+// very units that it needs, until their functions end, which wait for it. So they
+// are taken to have sent their requests by now, as calls that end without an answer
+// are: their units count from linger after now on.
+func (l *lane) waitsInside(ls *Lease) {
+	for p := ls.parent; p != nil; p = p.parent {
+		if !p.nested && p.state == held {
+			l.settleLater(&later{at: later1(l.now.Mono, l.linger()), ls: p, early: true})
+		}
+		p.nested = true
 	}
 }
 

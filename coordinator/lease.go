@@ -25,8 +25,12 @@ type Lease struct {
 	token    breaker.Token
 	walk     *walk
 	parent   *Lease // of the same provider: its slot serves this one, too
+	rides    *Lease // the outer one whose slot it goes under; nil: its own
+	riders   int    // calls that go under its slot
+	nested   bool   // a call nested in it has waited
 	state    leaseState
 	early    bool               // its requests have arrived by the time declared, before the answer
+	all      bool               // and all its units with them
 	again    bool               // a retry
 	timeout  time.Duration      // of the attempt; 0: none
 	f        *provider.Feedback // nil: none yet

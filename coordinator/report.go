@@ -143,7 +143,7 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 		if charged != n {
 			ls.use(gi, charged)
 		}
-		if ls.early && g.d.Unit == provider.Requests {
+		if ls.hasArrived(g) {
 			g.rule.Correct(ls.arrived, l.now, charged-n)
 		} else {
 			g.rule.Settle(ls.granted, at, n, charged)
@@ -189,7 +189,7 @@ func (l *lane) correct(ls *Lease, used map[string]int64) {
 		switch {
 		case g.rule.Sent():
 			settled = ls.granted
-		case ls.early && g.d.Unit == provider.Requests:
+		case ls.hasArrived(g):
 			settled = ls.arrived
 		}
 		g.rule.Correct(settled, l.now, ls.used[gi]-before)
@@ -224,9 +224,23 @@ func (l *lane) release(ls *Lease) {
 	ls.state = over
 	l.freeSlots(ls)
 	l.left(ls)
+	if ls.nested {
+		l.orphan(ls)
+	}
 }
 
+// freeSlots gives a lease's slots back, unless calls still go under them; then the
+// last of those does.
 func (l *lane) freeSlots(ls *Lease) {
+	if r := ls.rides; r != nil {
+		if r.riders--; r.riders == 0 && r.state == over {
+			l.freeSlots(r)
+		}
+		return
+	}
+	if ls.riders > 0 {
+		return
+	}
 	for i, g := range ls.route.limits {
 		if n := ls.cost[ls.route.skip+i]; n != 0 && g.d.Algorithm == provider.InFlight {
 			g.rule.Settle(ls.granted, l.now, n, n)
@@ -240,11 +254,12 @@ func (l *lane) giveBack(ls *Lease) {
 	ls.state = over
 	ls.f = neverSent
 	for i, g := range ls.route.limits {
-		if n := ls.cost[ls.route.skip+i]; n != 0 {
+		if n := ls.cost[ls.route.skip+i]; n != 0 && g.d.Algorithm != provider.InFlight {
 			g.rule.GiveBack(ls.granted, l.now, n)
 			l.q.Touch(&g.Gate)
 		}
 	}
+	l.freeSlots(ls)
 	for _, p := range ls.route.pauses {
 		p.dropped(ls)
 	}
@@ -252,4 +267,7 @@ func (l *lane) giveBack(ls *Lease) {
 	l.q.Touch(&l.door.Gate)
 	l.counts.granted--
 	l.left(ls)
+	if ls.nested {
+		l.orphan(ls)
+	}
 }

@@ -104,10 +104,7 @@ func (w *walk) begin(c *Coordinator) *Error {
 		return err
 	}
 	w.l = l
-	w.root = w
-	if w.outer = l.outer(w.ctx); w.outer != nil {
-		w.root = w.outer.walk.root
-	}
+	w.outer = l.outer(w.ctx)
 	return nil
 }
 

@@ -251,4 +251,3 @@ func TestManyOnLoopback(t *testing.T) {
 	assert.Equal(t, []int64{total, most, total - most, total - most, total}, []int64{rep.Arrivals, rep.Admitted, rep.Refused, rep.Violated, rep.Answered})
 	assert.EqualValues(t, 8*3, r.Report("q").Admitted)
 }
-
