@@ -24,8 +24,12 @@ all: check test
 # targets, each for a few seconds.
 check: fmt vet staticcheck lint tidy vuln shortfuzz
 
+# Two tests play an hour of traffic, others storms of calls; under the race detector, which makes them ten
+# times as slow, they play two minutes. So they run once more without it, as do the
+# tests that count allocations.
 test: setup
 	$(call each,$(GO) test -race -shuffle=on -timeout 10m ./...)
+	$(GO) test -timeout 10m -run 'Hour|Alloc|Storms' ./...
 
 # setup brings what the tests need besides Go: nothing today. A test that needs a
 # program of the system has it installed here, only where it is missing, such as

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -125,10 +124,13 @@ func started(t *testing.T, speed float64, text string) ([]*target, *referee.Refe
 func TestRefereeTellsOfALie(t *testing.T) {
 	targets, judge := started(t, 200, strings.Join([]string{"1.1.1.1", "8.8.8.8", "9.9.9.9", "1.0.0.1", "8.8.4.4"}, "\n"))
 	targets = slices.DeleteFunc(targets, func(x *target) bool { return x.p.Slug != "shodan" })
-	lie := targets[0].p
+	lie := targets[0].p.Throttle
+	lie.Limits = slices.Clone(lie.Limits)
+	for i := range lie.Limits {
+		lie.Limits[i].Max *= 100
+	}
 	c, err := coordinator.New(coordinator.Config{
-		Registry:  registryOf(t, targets),
-		Overrides: map[string]provider.Throttle{lie.Slug: {Limits: []provider.Limit{{Name: "second", Max: 100, Per: "1s"}}, Penalty: time.Millisecond}},
+		Registry: registryOf(t, targets), Overrides: map[string]provider.Throttle{"shodan": lie},
 	})
 	require.NoError(t, err)
 	s, err := perform(t.Context(), c, judge, targets, nil, &buffer{})
