@@ -36,8 +36,11 @@ type limitGate struct {
 	rule      *limit.Rule
 	d         provider.Limit
 	notBefore time.Duration // told: a spent quota
-	told      time.Duration // when that was
+	spentAt   time.Duration // when that was
 	trial     time.Duration // without a told reset: the last guess
+	told      told          // what answers say is left
+	learned   int64         // the told size in force; 0: the declared one
+	maxUntil  time.Duration // for so long
 }
 
 func (l *lane) newLimitGate(d provider.Limit) *limitGate {
@@ -47,8 +50,15 @@ func (l *lane) newLimitGate(d provider.Limit) *limitGate {
 }
 
 // Look asks the rule at the lane's clock, of which now is a part.
-func (g *limitGate) Look(_ time.Duration, n int64) time.Duration {
-	return max(g.rule.Look(g.l.now, n), g.notBefore)
+func (g *limitGate) Look(now time.Duration, n int64) time.Duration {
+	if g.learned != 0 && now >= g.maxUntil {
+		g.resize(g.d.Max)
+	}
+	at := max(g.rule.Look(g.l.now, n), g.notBefore)
+	if g.told.until != 0 {
+		at = max(at, g.told.closed(now, n, g.rule.Held()))
+	}
+	return at
 }
 
 // spent closes the limit: until the told reset, else until the next boundary of
@@ -61,21 +71,21 @@ func (g *limitGate) spent(ls *Lease, advice time.Duration) {
 	case dated:
 		g.notBefore = max(g.notBefore, boundary)
 	default:
-		if ls.granted.Mono <= g.told && g.notBefore > l.now.Mono {
+		if ls.granted.Mono <= g.spentAt && g.notBefore > l.now.Mono {
 			return // sent before we knew: tells nothing new
 		}
 		w, _ := g.d.Per.Duration()
 		g.trial = min(max(2*g.trial, w/100), w)
 		g.notBefore = max(g.notBefore, l.now.Mono+g.trial)
 	}
-	g.told = l.now.Mono
+	g.spentAt = l.now.Mono
 	l.q.Touch(&g.Gate)
 	l.refuseLate(&g.Gate, g.notBefore, provider.QuotaSpent)
 }
 
 // idle tells that the gate is as good as a new one.
 func (g *limitGate) idle(now limit.Now) bool {
-	return g.notBefore <= now.Mono && !g.Waiting() && g.rule.Idle(now)
+	return g.notBefore <= now.Mono && g.told.until <= now.Mono && g.learned == 0 && !g.Waiting() && g.rule.Idle(now)
 }
 
 // later1 is now+d without overflow; Never is not an instant.

@@ -50,6 +50,7 @@ type lane struct {
 	gone    chan struct{} // closed when out reaches 0; nil: nobody asks
 	high    bool          // the queue is over its high-water mark
 	down    bool
+	tells   bool // its answers tell quotas
 	aligned bool // a limit follows the wall clock
 	events  []event
 	timer   *time.Timer
@@ -76,6 +77,12 @@ func (l *lane) declare(t provider.Throttle) error {
 	limits, err := t.Expand()
 	if err != nil {
 		return err
+	}
+	if bad := t.WithDefaults().BadAnswers; bad != nil {
+		// Each call that is out may bring one: held like any unit, charged for those.
+		d := *bad
+		d.Charges = []provider.Outcome{provider.Unauthorized, provider.RateLimited, provider.Banned}
+		limits = append(limits, d)
 	}
 	fresh := make(map[string]*limit.Rule, len(limits))
 	for _, d := range limits { // so that nothing below can fail half-way
@@ -152,7 +159,14 @@ func (l *lane) take(ls *Lease) {
 	for i, g := range ls.route.limits {
 		if n := ls.cost[ls.route.skip+i]; n != 0 {
 			g.rule.Take(l.now, n)
+			g.told.went += n
 		}
+	}
+	quota := ls.route.quota()
+	quota.told.went++
+	quota.unsettled++
+	if l.tells {
+		l.marks(ls)
 	}
 	if ls.rides = ls.parent.slot(); ls.rides != nil {
 		ls.rides.riders++

@@ -25,6 +25,7 @@ type Lease struct {
 	token    breaker.Token
 	walk     *walk
 	parent   *Lease // of the same provider: its slot serves this one, too
+	marks    []mark // what it saw of the quotas as it went, at a provider that tells
 	rides    *Lease // the outer one whose slot it goes under; nil: its own
 	riders   int    // calls that go under its slot
 	nested   bool   // a call nested in it has waited

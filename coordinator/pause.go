@@ -33,6 +33,10 @@ type pauseGate struct {
 	floor   time.Duration // next pause without advice; 0: the penalty
 	refused time.Duration // last refusal
 
+	pace      adaptive
+	told      told  // a quota that no limit declares
+	unsettled int64 // calls of the scope without an answer
+
 	unauthorized int           // answers in a row
 	warm         time.Duration // start of the warm-up; 0: none
 	last         time.Duration // instant at which the last call went in it
@@ -43,7 +47,13 @@ func (p *pauseGate) init(l *lane, scope, name string) {
 	p.Init(p, false)
 }
 
-func (p *pauseGate) Look(now time.Duration, _ int64) time.Duration {
+func (p *pauseGate) Look(now time.Duration, n int64) time.Duration {
+	if at := p.told.closed(now, n, p.unsettled); at > now {
+		return at
+	}
+	if at := p.pace.look(now); at > now {
+		return at
+	}
 	switch {
 	case p.warm != 0:
 		return p.paced(now)
@@ -70,6 +80,7 @@ func (p *pauseGate) take(ls *Lease) {
 	if p.warm != 0 {
 		p.last = p.l.now.Mono
 	}
+	p.pace.went(p.l.now.Mono)
 	if p.on {
 		p.trial = ls
 	}
@@ -123,6 +134,13 @@ func (p *pauseGate) refusedBy(ls *Lease, f *provider.Feedback, least time.Durati
 	}
 	p.refused = now
 	p.began = now
+	if l := p.l; l.t.Adaptive && f.Outcome == provider.RateLimited {
+		var declared float64
+		if every := l.interval(); every > 0 {
+			declared = float64(time.Second) / float64(every)
+		}
+		p.pace.cut(now, l.budget.lately(now), declared)
+	}
 	p.extend(later1(now, max(wait, least)), f.Outcome, f.Detail)
 }
 
@@ -200,9 +218,9 @@ func (p *pauseGate) authorized(ls *Lease, f *provider.Feedback) {
 // floor would be over.
 func (p *pauseGate) idle(now, unused time.Duration) bool {
 	switch {
-	case p.Waiting() || p.on && (now < p.until || p.trial != nil):
+	case p.Waiting() || p.unsettled > 0 || now < p.told.until || p.on && (now < p.until || p.trial != nil):
 		return false
-	case !p.on && p.warm == 0 && p.unauthorized == 0 && p.floor == 0:
+	case !p.on && p.warm == 0 && p.pace.rate == 0 && p.unauthorized == 0 && p.floor == 0:
 		return true
 	}
 	return unused > maxFloor && now-p.until > maxFloor

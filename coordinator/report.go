@@ -37,6 +37,7 @@ func normal(f provider.Feedback) *provider.Feedback {
 func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	ls.f = f
 	l.counts.outcome(f.Outcome)
+	l.learn(ls, f.Budgets)
 	if !f.Unanswered {
 		l.trips.add(l.now.Mono, l.now.Mono-max(ls.granted.Mono, ls.sent))
 		ls.state = answered
@@ -56,7 +57,7 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 		}
 	case provider.OK:
 		for _, g := range ls.route.limits {
-			if g.trial != 0 && ls.granted.Mono > g.told {
+			if g.trial != 0 && ls.granted.Mono > g.spentAt {
 				g.trial = 0 // there is quota again: the next guess starts afresh
 			}
 		}
@@ -127,17 +128,26 @@ func (r *route) spentLimit(name string) *limitGate {
 // answer told, and none in a limit that does not charge such an answer.
 func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 	ls.settled = at
+	q := ls.route.quota()
+	q.unsettled--
+	if q.told.until != 0 {
+		q.told.ended(ls, at.Mono, 1)
+		l.q.Touch(&q.Gate)
+	}
 	for i, g := range ls.route.limits {
 		gi := ls.route.skip + i
 		n := ls.cost[gi]
 		if n == 0 || g.d.Algorithm == provider.InFlight {
 			continue
 		}
+		if g.told.until != 0 {
+			g.told.ended(ls, at.Mono, n)
+		}
 		charged := n
 		if used, told := f.Used[g.d.Unit]; told {
 			charged = max(used, 0)
 		}
-		if !f.Unanswered && !charges(g.d, f.Outcome) {
+		if (!f.Unanswered || l.isBad(g.d)) && !charges(g.d, f.Outcome) {
 			charged = 0
 		}
 		if charged != n {
@@ -256,6 +266,7 @@ func (l *lane) giveBack(ls *Lease) {
 	for i, g := range ls.route.limits {
 		if n := ls.cost[ls.route.skip+i]; n != 0 && g.d.Algorithm != provider.InFlight {
 			g.rule.GiveBack(ls.granted, l.now, n)
+			g.told.went -= n
 			l.q.Touch(&g.Gate)
 		}
 	}
@@ -263,6 +274,9 @@ func (l *lane) giveBack(ls *Lease) {
 	for _, p := range ls.route.pauses {
 		p.dropped(ls)
 	}
+	q := ls.route.quota()
+	q.unsettled--
+	q.told.went--
 	l.breaker.Done(ls.token, l.clock, breaker.Neither)
 	l.q.Touch(&l.door.Gate)
 	l.counts.granted--

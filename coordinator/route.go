@@ -95,10 +95,10 @@ func (l *lane) newRoute(id routeKey) *route {
 		return d.Instead && slices.Contains(d.Endpoints, id.endpoint)
 	})
 	for _, d := range l.limits {
-		if len(d.Endpoints) == 0 && instead || len(d.Endpoints) > 0 && !slices.Contains(d.Endpoints, id.endpoint) {
+		if len(d.Endpoints) == 0 && instead && !l.isBad(d) || len(d.Endpoints) > 0 && !slices.Contains(d.Endpoints, id.endpoint) {
 			continue
 		}
-		r.limits = append(r.limits, l.limitOf(r, d))
+		r.limits = append(r.limits, l.gateOf(r, d))
 	}
 	r.skip = 1 + len(r.pauses)
 	r.Gates = append(make([]*queue.Gate, 0, r.skip+len(r.limits)), &l.door.Gate)
@@ -112,8 +112,13 @@ func (l *lane) newRoute(id routeKey) *route {
 	return r
 }
 
-// limitOf returns the gate of a limit for a route, by the limit's scope.
-func (l *lane) limitOf(r *route, d provider.Limit) *limitGate {
+// isBad tells that d is the budget of bad answers: it binds every call.
+func (l *lane) isBad(d provider.Limit) bool {
+	return l.t.BadAnswers != nil && l.t.BadAnswers.Name == d.Name
+}
+
+// gateOf returns the gate of a limit for a route, by the limit's scope.
+func (l *lane) gateOf(r *route, d provider.Limit) *limitGate {
 	limits := l.general
 	switch d.Scope {
 	case provider.ScopeKey:
@@ -219,8 +224,8 @@ func (l *lane) opens(r *route, cost, ahead []int64) (at time.Duration, by *queue
 		if t := g.Look(l.now.Mono, n); t > at && t != queue.Never {
 			at, by = t, &g.Gate
 		}
-		if ahead == nil {
-			continue
+		if ahead == nil || g.d.Unit != provider.Requests || len(g.d.Charges) > 0 {
+			continue // what those ahead take may come back
 		}
 		if sum := ahead[r.skip+i]; sum > 0 && sum < math.MaxInt64-n {
 			if g.d.Algorithm == provider.LeakyBucket {

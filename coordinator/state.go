@@ -211,11 +211,17 @@ func (k KeyState) busy() (share float64) {
 
 func (g *limitGate) state() *LimitState {
 	u := g.rule.Usage(g.l.now)
-	s := &LimitState{Name: g.d.Name, Unit: g.d.Unit, Max: g.d.Max, Used: u.Used, Held: u.Held, Per: g.d.Per, Origin: "declared"}
+	s := &LimitState{Name: g.d.Name, Unit: g.d.Unit, Max: g.maxNow(), Used: u.Used, Held: u.Held, Per: g.d.Per, Origin: "declared"}
 	switch {
 	case g.notBefore > g.l.now.Mono:
 		s.Origin = "learned"
 		u.ResetAt = max(u.ResetAt, g.notBefore)
+	case g.learned != 0:
+		s.Origin = "learned"
+	case g.told.until > g.l.now.Mono && g.told.rest(u.Held) < g.d.Max-u.Used-u.Held:
+		s.Origin = "learned"
+		s.Used = max(s.Used, s.Max-s.Held-g.told.rest(u.Held))
+		u.ResetAt = max(u.ResetAt, g.told.until)
 	case g.l.over:
 		s.Origin = "overridden"
 	case g.d.Basis == provider.BasisAssumed:

@@ -63,7 +63,7 @@ func (c *Coordinator) Pause(slug string, until time.Time, why string) error {
 }
 
 // Resume ends every pause of a provider, of its endpoints and of its keys, and
-// forgets the not-before that its answers gave to limits.
+// forgets what its answers said of limits: a not-before, what is left, their size.
 func (c *Coordinator) Resume(slug string) error {
 	l, unknown := c.lane(slug)
 	if unknown != nil {
@@ -71,14 +71,16 @@ func (c *Coordinator) Resume(slug string) error {
 	}
 	l.lock()
 	l.eachPause(func(p *pauseGate) {
-		p.unauthorized, p.floor = 0, 0
+		p.unauthorized, p.floor, p.told.until, p.pace.rate = 0, 0, 0, 0
 		p.open()
+		l.q.Touch(&p.Gate)
 	})
 	l.eachLimit(func(g *limitGate) {
-		if g.notBefore != 0 {
-			g.notBefore, g.trial = 0, 0
-			l.q.Touch(&g.Gate)
+		g.notBefore, g.trial, g.told.until = 0, 0, 0
+		if g.learned != 0 {
+			g.resize(g.d.Max)
 		}
+		l.q.Touch(&g.Gate)
 	})
 	l.tell(l.unlock())
 	return nil
@@ -148,8 +150,14 @@ func (l *lane) renewLimits(gates map[string]*limitGate, declared map[string]prov
 		if !ok || d.Scope != g.d.Scope {
 			continue
 		}
-		if !sameNumbers(g.d, d) {
-			g.notBefore, g.trial = 0, 0
+		if !sameNumbers(g.d, d) { // what answers said was of others
+			g.notBefore, g.trial, g.learned = 0, 0, 0
+			g.told = told{went: g.told.went}
+		} else if g.learned != 0 {
+			g.d = d
+			g.resize(g.learned)
+			kept[name] = g
+			continue
 		}
 		g.rule, _ = limit.Replace(g.rule, d, l.now)
 		g.d = d

@@ -8,7 +8,10 @@ import "time"
 // from the other.
 //
 // A clock that steps back into an earlier window takes both counts along: what was
-// charged under the wrong date counts in the corrected one.
+// charged under the wrong date counts in the corrected one. A step back by less than
+// a second (a hundredth of the window) at its start is none: the clock is about to
+// come there again, and what was charged in the new window must not be lost to a
+// second reset.
 type aligned struct {
 	start, end     time.Duration // of the current window, on the wall clock; the same: none yet
 	since, earlier time.Duration // on Mono: cur counts from since on, old from earlier on
@@ -28,13 +31,18 @@ func (a *aligned) charge(s *spec, at Now, n int64) bool {
 		}
 		return false
 	}
-	changed := at.Wall < a.start || at.Wall >= a.end
+	changed := a.outside(at.Wall)
 	if changed {
 		a.turn(s, at)
 	}
 	a.last = at.Mono
 	a.cur = add(a.cur, n)
 	return changed
+}
+
+// outside tells that the wall clock shows another window.
+func (a *aligned) outside(wall time.Duration) bool {
+	return wall >= a.end || wall < a.start && wall < a.start-min(time.Second, (a.end-a.start)/100)
 }
 
 // turn makes the window that contains now the current one.
@@ -68,7 +76,7 @@ func (a *aligned) take(charged Now, n int64) {
 // view is a with the window that contains now as the current one, and old as 0
 // unless it was the window before.
 func (a aligned) view(s *spec, now Now) aligned {
-	if now.Wall < a.start || now.Wall >= a.end {
+	if a.outside(now.Wall) {
 		a.turn(s, now)
 	}
 	if !a.follows {

@@ -130,6 +130,37 @@ func TestCase23_OneReset(t *testing.T) {
 	}
 }
 
+// TestAClockThatWaversAtAResetResetsOnce.
+func TestAClockThatWaversAtAResetResetsOnce(t *testing.T) {
+	for _, l := range []provider.Limit{
+		{Max: 10, Per: "1h", Algorithm: provider.FixedWindow},
+		{Max: 10, Per: "hour", Algorithm: provider.FixedWindow},
+		{Max: 10, Per: "1h", Algorithm: provider.SlidingWindowCounter},
+	} {
+		r, err := New(l)
+		require.NoError(t, err)
+		now := wall(t, "2024-05-01T10:59:59.99Z")
+		spend(t, r, now, 5)
+		now = now.after(11*time.Millisecond, 0)
+		spend(t, r, now, 3)
+		for range 5 {
+			now = now.after(time.Millisecond, -10*time.Millisecond) // before the hour
+			require.Equal(t, int64(8), r.Usage(now).Used, "%v", l)
+			require.Equal(t, now.Mono, r.Look(now, 2))
+			require.Greater(t, r.Look(now, 3), now.Mono)
+			spend(t, r, now, 1)
+			r.Correct(now, now, -1)
+			now = now.after(time.Millisecond, 10*time.Millisecond)
+		}
+		now = now.after(30*time.Minute, 0)
+		want := int64(3)
+		if l.Algorithm == provider.SlidingWindowCounter {
+			want += 3 // half of 5
+		}
+		require.Equal(t, want, r.Usage(now).Used, "%v", l)
+	}
+}
+
 // TestTheWallClockMayBeSetBack: what was charged under the wrong date counts under
 // the corrected one, and the next reset is the corrected clock's.
 func TestTheWallClockMayBeSetBack(t *testing.T) {
@@ -239,4 +270,21 @@ func TestTheCountersEstimate(t *testing.T) {
 	// from e = 0.02 on.
 	require.Equal(t, "2024-05-01T10:02:01.2Z", show(t, now, r.Look(now, 51), "UTC"))
 	require.Equal(t, "2024-05-01T10:03:00Z", show(t, now, r.Look(now, 100), "UTC"))
+}
+
+// TestBoundary is when an exhausted window opens, whether it is exhausted or not.
+func TestBoundary(t *testing.T) {
+	r := hourly(t, provider.FixedWindow)
+	for _, date := range []string{"2024-05-01T10:20:00Z", "2024-05-01T10:59:59.9Z", "2024-05-01T11:00:00.5Z"} {
+		now := wall(t, date)
+		got, ok := r.Fresh().Boundary(now)
+		require.True(t, ok)
+		full := r.Fresh()
+		spend(t, full, now, 10)
+		require.Equal(t, full.Look(now, 1), got)
+		again, _ := full.Boundary(now)
+		require.Equal(t, got, again)
+	}
+	_, ok := newWindow(t, provider.Limit{Max: 1, Per: "1h"}).Boundary(at(1))
+	require.False(t, ok)
 }

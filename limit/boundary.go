@@ -13,3 +13,6 @@ func (r *Rule) Boundary(now Now) (time.Duration, bool) {
 	v.measure(r.spec)
 	return now.on(v.opens), true
 }
+
+// Held is what is taken and not settled.
+func (r *Rule) Held() int64 { return r.held }

@@ -11,7 +11,7 @@ type counter struct{ aligned }
 
 func (c *counter) look(s *spec, now Now, room int64) time.Duration {
 	v := c.view(s, now)
-	elapsed := now.Wall - v.start
+	elapsed := max(0, now.Wall-v.start)
 	if v.cur <= room {
 		if enough := covered(s, v.old, room-v.cur); enough <= elapsed {
 			return now.Mono
@@ -40,7 +40,7 @@ func (c *counter) refund(_ *spec, charged Now, n int64) { c.take(charged, n) }
 func (c *counter) when(s *spec, now Now, held, n int64) time.Duration {
 	v := c.view(s, now)
 	start, old, cur := v.start, v.old, add(v.cur, held)
-	elapsed := now.Wall - v.start
+	elapsed := max(0, now.Wall-v.start)
 	var gone, before [2]int64 // of the last two windows: what they admitted, what was before them
 	for i := range 200 {
 		room := max(0, sub(s.max, add(cur, up(old, 1, int64(s.per)))))
@@ -61,7 +61,7 @@ func (c *counter) when(s *spec, now Now, held, n int64) time.Duration {
 
 func (c *counter) used(s *spec, now Now) int64 {
 	v := c.view(s, now)
-	return add(v.cur, up(v.old, int64(v.end-now.Wall), int64(s.per)))
+	return add(v.cur, up(v.old, int64(min(v.end-now.Wall, s.per)), int64(s.per)))
 }
 
 func (c *counter) idle(s *spec, now Now) bool { return c.used(s, now) == 0 }

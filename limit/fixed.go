@@ -19,7 +19,7 @@ func (f *fixed) guard(start, end time.Duration) time.Duration {
 }
 
 func (f *fixed) measure(s *spec) {
-	f.opened = f.start
+	f.opened = -Never
 	if f.follows {
 		f.opened = add(f.start, f.guard(f.start, f.end))
 	}
@@ -37,7 +37,7 @@ func (f *fixed) look(s *spec, now Now, room int64) time.Duration {
 			return now.Mono
 		}
 		return now.on(f.opens)
-	case now.Wall < f.start:
+	case f.outside(now.Wall):
 		v := f.view(s, now)
 		return v.look(s, now, room)
 	case f.cur > room:

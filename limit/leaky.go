@@ -35,8 +35,8 @@ func (l *leaky) next(s *spec, t time.Duration) time.Duration {
 	if l.last.n == 0 {
 		return t
 	}
-	forgiven := time.Duration(down(forgiven, int64(s.per), s.max))
-	return max(add(l.last.scheduled, interval(s, l.last.n)), sub(t, forgiven))
+	latest := time.Duration(down(forgiven, int64(s.per), s.max))
+	return max(add(l.last.scheduled, interval(s, l.last.n)), sub(t, latest))
 }
 
 // spaced is the first instant, not before now, at which spacing allows a grant.
@@ -56,7 +56,7 @@ func (l *leaky) grant(s *spec, now time.Duration, n int64) {
 }
 
 // undo brings the schedule back that was before the grant at an instant, if that
-// was the last and what was before is known.
+// was the last.
 func (l *leaky) undo(granted time.Duration) {
 	if l.last.at == granted {
 		l.last = l.earlier

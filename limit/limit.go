@@ -248,7 +248,8 @@ func (r *Rule) Idle(now Now) bool {
 	return r.held == 0 && r.algo.idle(r.spec, now)
 }
 
-// Heaviest is the largest cost that the rule can ever admit.
+// Heaviest is the largest cost that the rule can ever admit: max, or the burst of
+// a token bucket (or what it would fill in 73 years, if that is less).
 func (r *Rule) Heaviest() int64 { return r.spec.capacity }
 
 // Aligned tells that the rule's windows follow the wall clock.

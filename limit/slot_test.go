@@ -173,3 +173,27 @@ func TestAMonthOf15500FitsIn20KiB(t *testing.T) {
 	require.LessOrEqual(t, size, uintptr(20<<10))
 	require.LessOrEqual(t, cap(w.entries), most)
 }
+
+// TestWhenInSlots is a lower bound, at most two slots a round early.
+func TestWhenInSlots(t *testing.T) {
+	r := newWindow(t, provider.Limit{Max: 3000, Per: "1s"})
+	rnd := newRand(8)
+	now := time.Duration(0)
+	for range 9000 {
+		now = max(now, r.Look(at(now), 1)) + below(rnd, 650*time.Microsecond)
+		if r.Look(at(now), 1) > now {
+			continue
+		}
+		r.Take(at(now), 1)
+		if rnd.IntN(100) > 0 { // some stay out
+			r.Settle(at(now), at(now), 1, 1)
+		}
+	}
+	require.True(t, r.algo.(*window).slotted)
+	for k, want := range simulate(r, now, 9000) {
+		got := r.When(at(now), int64(k+1))
+		if early := want - got; early < 0 || early > time.Duration(2+2*k/3000)*r.spec.slot {
+			require.Fail(t, "not what happens", "call %d: %d, not %d", k+1, got, want)
+		}
+	}
+}

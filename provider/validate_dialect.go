@@ -3,11 +3,21 @@ package provider
 import (
 	"maps"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
+
+	"github.com/theory/jsonpath"
 )
 
-var notations = []string{"seconds", "milliseconds", "epoch", "epoch_ms", "http_date", "rfc3339", "duration", "date", "used_of_limit", "retry_after"}
+// Which notations can give what. A reset may also be a rate: what comes back.
+var (
+	spans     = []string{"seconds", "milliseconds", "duration"}
+	instants  = []string{"epoch", "epoch_ms", "http_date", "rfc3339", "date", "retry_after"}
+	fractions = []string{"used_of_limit", "percent"}
+	notations = []string{"seconds", "milliseconds", "epoch", "epoch_ms", "http_date", "rfc3339", "duration", "date",
+		"used_of_limit", "retry_after", "percent", "rate"}
+)
 
 // check takes the names of all limits, which a signal may say are spent.
 func (d Dialect) check(f *faults, limits []string) {
@@ -15,13 +25,17 @@ func (d Dialect) check(f *faults, limits []string) {
 		b.check(f, item("dialect.budgets", i))
 	}
 	for i, s := range d.RetryAfter {
-		s.check(f, item("dialect.retry_after", i))
+		s.check(f, item("dialect.retry_after", i), "a wait", slices.Concat(spans, instants))
 	}
 	for _, unit := range slices.Sorted(maps.Keys(d.Used)) {
-		d.Used[unit].check(f, at("dialect.used", unit))
+		d.Used[unit].check(f, at("dialect.used", unit), "an amount", nil)
 	}
 	for i, s := range d.Signals {
-		s.check(f, item("dialect.signals", i), limits)
+		path := item("dialect.signals", i)
+		s.check(f, path, limits)
+		if by := s.hidden(d.Signals[:i]); by >= 0 {
+			f.add(path, "can never match: %s matches first whenever it would; put it before", item("signals", by))
+		}
 	}
 }
 
@@ -30,18 +44,30 @@ func (b BudgetSource) check(f *faults, path string) {
 	for _, part := range []struct {
 		key    string
 		source Source
-	}{{"limit", b.Limit}, {"remaining", b.Remaining}, {"reset", b.Reset}, {"used", b.Used}, {"window", b.Window}} {
+		what   string
+		as     []string
+	}{
+		{"limit", b.Limit, "a limit", append(slices.Clone(fractions), "rate")},
+		{"remaining", b.Remaining, "an amount", fractions},
+		{"reset", b.Reset, "a reset", slices.Concat(spans, instants, []string{"rate"})},
+		{"used", b.Used, "an amount", fractions},
+		{"window", b.Window, "a length", spans},
+	} {
 		if part.source != (Source{}) {
 			given = true
-			part.source.check(f, at(path, part.key))
+			part.source.check(f, at(path, part.key), part.what, part.as)
 		}
+	}
+	if b.Reset.As == "rate" && b.Limit == (Source{}) && b.Used.As == "" {
+		f.add(at(path, "reset"), "is a rate, which says when the budget is whole again only beside a limit")
 	}
 	if !given {
 		f.add(path, "says nothing: give at least one of limit, remaining, reset, used, window")
 	}
 }
 
-func (s Source) check(f *faults, path string) {
+// check takes what the source gives, and the notations that can say it.
+func (s Source) check(f *faults, path, what string, known []string) {
 	given := 0
 	for _, yes := range []bool{s.Header != "", s.JSON != "", s.Body} {
 		if yes {
@@ -62,14 +88,64 @@ func (s Source) check(f *faults, path string) {
 		f.add(at(path, "index"), "%d is negative: the first value is 0", s.Index)
 	}
 	checkWord(f, at(path, "as"), s.As, notations...)
+	if s.As != "" && slices.Contains(notations, s.As) && !slices.Contains(known, s.As) {
+		right := "leave it out"
+		if len(known) > 0 {
+			right = "it must be " + oneOf(known) + ", or left out"
+		}
+		f.add(at(path, "as"), "%s is not how %s is written: %s", s.As, what, right)
+	}
 }
 
-// checkJSONPath looks only at the beginning: reading the whole path is for
-// package dialect, which has the library for it.
+// maxPath bounds a path, whose parser calls itself for each bracket.
+const maxPath = 1000
+
+// checkJSONPath also refuses the paths whose time grows with the square of a
+// body: what a provider sends is read within bounds.
 func checkJSONPath(f *faults, path, json string) {
-	if json != "" && !strings.HasPrefix(json, "$") {
+	switch {
+	case json == "":
+		return
+	case !strings.HasPrefix(json, "$"):
 		f.add(path, `%s is no JSON path: it begins with $, such as "$.error.code"`, quoteShort(json))
+		return
+	case len(json) > maxPath:
+		f.add(path, "is too long: a path has at most %d characters", maxPath)
+		return
 	}
+	parsed, err := jsonpath.Parse(json)
+	if err != nil {
+		f.add(path, "%s is no JSON path: %s", quoteShort(json), strings.TrimPrefix(err.Error(), jsonpath.ErrPathParse.Error()+": "))
+		return
+	}
+	plain := outsideQuotes(parsed.String())
+	if strings.Count(plain, "..") > 1 {
+		f.add(path, "has more than one descent (..): name the members between")
+	}
+	if strings.Count(plain, "$") > 1 {
+		f.add(path, "has a $ inside a filter: ask below @ only")
+	}
+}
+
+// outsideQuotes returns a path in its canonical form without the names and
+// strings in it.
+func outsideQuotes(path string) string {
+	var b strings.Builder
+	var quote byte
+	for i := 0; i < len(path); i++ {
+		switch c := path[i]; {
+		case quote != 0 && c == '\\':
+			i++
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+		case c == '"' || c == '\'':
+			quote = c
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // checkPattern returns the pattern where there is one that compiles.
@@ -82,65 +158,8 @@ func checkPattern(f *faults, path, pattern string) *regexp.Regexp {
 		f.add(path, "is no RE2 pattern: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		return nil
 	}
+	if tree, err := syntax.Parse(pattern, syntax.Perl); err == nil && (tree.Op == syntax.OpNoMatch || tree.Op == syntax.OpCharClass && len(tree.Rune) == 0) {
+		f.add(path, "can never match: no character is like it")
+	}
 	return re
-}
-
-func (s Signal) check(f *faults, path string, limits []string) {
-	if len(s.Status) == 0 && s.Header == nil && s.JSON == nil && s.Body == "" {
-		f.add(path, "has no condition: give at least one of status, header, json, body")
-	}
-	for i, code := range s.Status {
-		if code < 100 || code > 599 {
-			f.add(item(at(path, "status"), i), "%d is no status: it must be from 100 to 599", code)
-		}
-	}
-	if s.Header != nil {
-		s.Header.checkHeader(f, at(path, "header"))
-	}
-	if s.JSON != nil {
-		s.JSON.checkJSON(f, at(path, "json"))
-	}
-	checkPattern(f, at(path, "body"), s.Body)
-	switch {
-	case s.Outcome == "":
-		f.add(at(path, "outcome"), "is missing: it must be %s", oneOf(outcomes))
-	default:
-		checkWord(f, at(path, "outcome"), s.Outcome, outcomes...)
-	}
-	checkWord(f, at(path, "scope"), s.Scope, ScopeProvider, ScopeEndpoint, ScopeKey)
-	switch {
-	case s.Limit == "" || slices.Contains(limits, s.Limit):
-	case len(limits) == 0:
-		f.add(at(path, "limit"), "%s is not declared: the throttle has no limit", quoteShort(s.Limit))
-	default:
-		f.add(at(path, "limit"), "%s is not declared: it must be %s", quoteShort(s.Limit), oneOf(limits))
-	}
-}
-
-func (m Match) checkHeader(f *faults, path string) {
-	if !headerName.MatchString(m.Name) {
-		f.add(at(path, "name"), `must be the name of a header, such as "X-Error"`)
-	}
-	if m.Path != "" {
-		f.add(at(path, "path"), "has no meaning at a header: leave it out")
-	}
-	m.checkValue(f, path)
-}
-
-func (m Match) checkJSON(f *faults, path string) {
-	if m.Path == "" {
-		f.add(at(path, "path"), `is missing: a JSON path such as "$.error.code"`)
-	}
-	checkJSONPath(f, at(path, "path"), m.Path)
-	if m.Name != "" {
-		f.add(at(path, "name"), "has no meaning at a JSON value: leave it out")
-	}
-	m.checkValue(f, path)
-}
-
-func (m Match) checkValue(f *faults, path string) {
-	if (m.Equals == "") == (m.Matches == "") {
-		f.add(path, "must have exactly one of equals and matches")
-	}
-	checkPattern(f, at(path, "matches"), m.Matches)
 }

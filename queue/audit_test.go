@@ -91,10 +91,12 @@ func (w *world) auditHead(ln *line) {
 			continue
 		}
 		w.must(g.claim != ln || ln.until != 0, "a claim that its line knows nothing of")
+		passes := g.claim == nil && w.passed(g, ln)
+		w.must(g.claim != nil || g.ahead(ln, ln.key.flow, ln.seq) == passes, "not the order by tag and arrival")
 		if w.of(g).ruler.Look(w.now, n) > w.now || g.claim != nil && g.claim != ln {
 			return
 		}
-		if g.claim == nil && w.passed(g, ln) {
+		if passes {
 			return
 		}
 	}

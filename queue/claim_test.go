@@ -62,6 +62,7 @@ func TestClaimOfAnHourlyEndpointIsRefused(t *testing.T) {
 		assert.Equal(t, keys+1, c.count("key"), "one a second, as if there were nobody else")
 	}
 	assert.Zero(t, c.claims)
+	assert.Equal(t, claimAfter, call.line.moves, "it will be tried again with the next move")
 	c.until(2 * time.Hour)
 	assert.Equal(t, before+time.Hour, call.at)
 	c.empty()
@@ -93,6 +94,52 @@ func TestClaimEndsWithItsHorizon(t *testing.T) {
 	c.until(time.Hour)
 	assert.Equal(t, gone, hung.fate)
 	c.empty()
+}
+
+// TestClaimOfTheLast: the claimant is the only one left, and the answer does not
+// come. Its claim ends nevertheless: it would close its gates to a call that does
+// not need the slot.
+func TestClaimOfTheLast(t *testing.T) {
+	c := newCrossing(t, second)
+	slot := &slots{limit: 1}
+	cap := c.gate(slot)
+	c.leave(c.call)
+	hung := c.add(route(cap, c.key, c.end), "both", 1)
+	c.hand()
+	for c.claims == 0 {
+		c.until(c.now + second/2)
+		require.Less(t, c.now, 20*second)
+	}
+	slot.out = 1
+	for _, x := range c.q.All() {
+		if x != &hung.Waiter {
+			c.leave(x.Owner.(*call))
+		}
+	}
+	c.hand()
+	c.until(c.now + claimHorizon)
+	assert.Nil(t, c.q.Blocked(c.now, route(c.key), Flow{"nested", 1}, []int64{1}))
+	assert.Equal(t, waits, hung.fate)
+}
+
+// TestMovesAreCountedByCall: a line whose calls are each sent on once or twice has
+// no reason for a claim.
+func TestMovesAreCountedByCall(t *testing.T) {
+	w := newWorld(t)
+	key, end := w.gate(&spacing{every: second}), w.gate(&spacing{every: second, next: second / 2})
+	w.add(route(w.gate(&pause{until: time.Hour})), "bystander", 1)
+	r := route(key, end)
+	for range 100 {
+		w.add(r, "a", 1)
+	}
+	rival := route(key)
+	for range 10 {
+		w.add(rival, "b", 1)
+	}
+	w.hand()
+	w.until(time.Hour)
+	require.Len(t, w.went, 111)
+	assert.Zero(t, w.claims)
 }
 
 // TestClaimIsGivenUp: by a cancel, and by a gate that is shut for long after all.

@@ -16,11 +16,12 @@ func TestNothingStays(t *testing.T) {
 	for _, spread := range []int{100, 100_000} {
 		t.Run(fmt.Sprint(spread, " flows and keys"), func(t *testing.T) {
 			w := newWorld(t)
-			slot := &slots{}
-			cap := w.gate(slot)
+			all := w.gate(&spacing{})
 			var routes []*Route
+			var keys []*pause
 			for range spread {
-				routes = append(routes, route(cap, w.gate(&spacing{})))
+				keys = append(keys, &pause{until: Never})
+				routes = append(routes, route(all, w.gate(keys[len(keys)-1])))
 			}
 			w.blind = true
 			r := rand.New(rand.NewPCG(1, 2))
@@ -42,9 +43,11 @@ func TestNothingStays(t *testing.T) {
 			w.q.Hand(0, func(*Waiter) { n++ })
 			require.Equal(t, 50_000, w.q.Len())
 			require.Zero(t, n)
-			slot.limit = 1 << 40
-			w.q.Touch(&cap.Gate)
-			w.q.Hand(0, func(*Waiter) { n++; slot.out++ })
+			for i, g := range w.gates[1:] {
+				keys[i].until = 0
+				w.q.Touch(&g.Gate)
+			}
+			w.q.Hand(0, func(*Waiter) { n++ })
 			assert.Equal(t, 50_000, n)
 			w.empty()
 		})

@@ -69,15 +69,6 @@ func (g *Gate) ahead(ln *line, f Flow, seq uint64) bool {
 	return first.lines[0].seq < seq
 }
 
-// opens is the rule's answer, for comparing: an answer that is near comes next.
-func (g *Gate) opens(now time.Duration, n int64) time.Duration {
-	at := g.rule.Look(now, n)
-	if at == Never && g.soon {
-		return now + 1
-	}
-	return at
-}
-
 // turn is the line whose turn it is at g: the claimant if it is here, nobody if it
 // is elsewhere, else the earliest of the flow with the least tag.
 func (g *Gate) turn() *line {
@@ -109,11 +100,21 @@ func (q *Queue) park(ln *line, g *Gate) {
 	q.Touch(g)
 }
 
+// enroll makes the group of a flow that has none. Those which are ahead of nobody
+// any more are dropped when they have become many.
 func (g *Gate) enroll(f Flow) *group {
-	gr := &group{flow: f, tag: g.v}
+	if len(g.groups) >= max(g.sweep, 16) {
+		for f, gr := range g.groups {
+			if len(gr.lines) == 0 && gr.tag <= g.v {
+				delete(g.groups, f)
+			}
+		}
+		g.sweep = 2 * len(g.groups)
+	}
 	if g.groups == nil {
 		g.groups = make(map[Flow]*group)
 	}
+	gr := &group{flow: f, tag: g.v}
 	g.groups[f] = gr
 	return gr
 }
@@ -183,20 +184,6 @@ func (q *Queue) charge(g *Gate, f Flow) {
 			q.Touch(g) // another may be first now, and lighter
 		}
 	}
-	g.forget()
-}
-
-// forget drops the groups that are not ahead of anybody any more.
-func (g *Gate) forget() {
-	if len(g.groups) <= max(g.sweep, 16) {
-		return
-	}
-	for f, gr := range g.groups {
-		if len(gr.lines) == 0 && gr.tag <= g.v {
-			delete(g.groups, f)
-		}
-	}
-	g.sweep = 2 * len(g.groups)
 }
 
 // rest forgets whose turn it was once no line needs g any more.

@@ -15,16 +15,16 @@ const (
 // others there for a gate that is of no use to it yet. Where all rules agree, it is
 // the first gate at which an earlier call waits: that one is not passed there,
 // whatever it weighs.
-func blocked(now time.Duration, key *lineKey, cost []int64, ln *line, seq uint64) (in *Gate) {
+func blocked(now time.Duration, r *Route, f Flow, cost []int64, ln *line, seq uint64) (in *Gate) {
 	latest := now
-	for i, g := range key.route.Gates {
+	for i, g := range r.Gates {
 		n := cost[i]
 		if n == 0 {
 			continue
 		}
-		if at := g.opens(now, n); at > latest {
+		if at := g.rule.Look(now, n); at > latest {
 			in, latest = g, at
-		} else if in == nil && g.ahead(ln, key.flow, seq) {
+		} else if in == nil && g.ahead(ln, f, seq) {
 			in = g
 		}
 	}
@@ -64,19 +64,15 @@ func (q *Queue) look(g *Gate, now time.Duration, goes func(*Waiter)) {
 		q.shut(g, ln, at, now)
 		return
 	}
-	if to := blocked(now, &ln.key, ln.head.Cost, ln, ln.seq); to != nil {
+	w, r, f := ln.head, ln.key.route, ln.key.flow
+	if to := blocked(now, r, f, w.Cost, ln, ln.seq); to != nil {
 		if !q.stay(ln, to, now) {
 			q.move(ln, to, now)
 		}
 		return
 	}
-	w, route, f := ln.head, ln.key.route, ln.key.flow
 	q.unclaim(ln)
-	for i, x := range route.Gates {
-		if w.Cost[i] != 0 {
-			q.charge(x, f)
-		}
-	}
+	q.Went(r, f, w.Cost)
 	q.remove(w)
 	goes(w)
 }
@@ -126,10 +122,16 @@ func (q *Queue) move(ln *line, to *Gate, now time.Duration) {
 }
 
 // stake closes the gates of a line to all others, provided that nobody else has
-// claimed one of them and that each opens soon.
+// claimed one of them and that each opens soon. Else it is tried again with the
+// next move.
 func (ln *line) stake(now time.Duration) {
 	for i, g := range ln.key.route.Gates {
-		if n := ln.head.Cost[i]; n != 0 && (g.claim != nil || g.opens(now, n) > now+claimHorizon) {
+		n := ln.head.Cost[i]
+		if n == 0 {
+			continue
+		}
+		at := g.rule.Look(now, n)
+		if g.claim != nil || at > now+claimHorizon && !(at == Never && g.soon) {
 			return
 		}
 	}

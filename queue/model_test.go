@@ -185,6 +185,20 @@ func (w *world) enter(c *call) {
 	w.classes[c.class()] = append(w.classes[c.class()], c)
 }
 
+// goOrWait is what the coordinator does with a call.
+func (w *world) goOrWait(c *call) {
+	if w.q.Blocked(w.now, c.route, c.flow, c.Cost) != nil {
+		w.enter(c)
+		return
+	}
+	c.fate = waits // it passes through the book only
+	w.waiting++
+	w.classes[c.class()] = append(w.classes[c.class()], c)
+	w.must(len(w.classes[c.class()]) == 1, "goes at once past its own line")
+	w.turn(&c.Waiter)
+	w.q.Went(c.route, c.flow, c.Cost)
+}
+
 func (w *world) leave(c *call) {
 	w.q.Leave(&c.Waiter)
 	if c.fate == waits {

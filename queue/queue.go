@@ -91,17 +91,11 @@ func (q *Queue) Len() int { return q.n }
 // Blocked tells whether a call that does not wait yet may go now without passing
 // anybody: nil, or the gate in its way. It costs O(gates) and allocates nothing.
 func (q *Queue) Blocked(now time.Duration, r *Route, f Flow, cost []int64) *Gate {
-	key := lineKey{f, r, 0}
-	if q.n > 0 {
-		key.mask = maskOf(cost)
-		if ln := q.lines[key]; ln != nil {
-			return ln.home
-		}
-	}
-	return blocked(now, &key, cost, nil, math.MaxUint64)
+	return blocked(now, r, f, cost, nil, math.MaxUint64)
 }
 
-// Went counts a call that went without waiting against its flow's turn.
+// Went counts a call that went without waiting against its flow's turn. Hand must
+// follow where somebody waits.
 func (q *Queue) Went(r *Route, f Flow, cost []int64) {
 	for i, g := range r.Gates {
 		if cost[i] != 0 {
@@ -138,7 +132,7 @@ func (q *Queue) Enter(now time.Duration, w *Waiter, r *Route, f Flow) {
 	switch {
 	case ln.home == nil:
 		ln.seq = w.seq
-		to := blocked(now, &ln.key, w.Cost, ln, ln.seq)
+		to := blocked(now, r, f, w.Cost, ln, ln.seq)
 		if to == nil {
 			to = ln.needed() // Hand lets it go
 		}

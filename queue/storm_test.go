@@ -61,23 +61,14 @@ func (s *storm) arrive() {
 	if s.r.IntN(4) == 0 {
 		c.Deadline = s.now + time.Duration(s.r.Int64N(int64(20*second)))
 	}
-	s.goOrWait(c)
+	if s.r.IntN(8) == 0 {
+		s.enter(c)
+	} else {
+		s.goOrWait(c)
+	}
 	if c.fate == waits && s.r.IntN(3) == 0 {
 		s.after(time.Duration(s.r.Int64N(int64(10*second))), func() { s.leave(c) })
 	}
-}
-
-func (s *storm) goOrWait(c *call) {
-	if s.q.Blocked(s.now, c.route, c.flow, c.Cost) != nil || s.r.IntN(8) == 0 {
-		s.enter(c)
-		return
-	}
-	c.fate = waits // it passes through the book only
-	s.waiting++
-	s.classes[c.class()] = append(s.classes[c.class()], c)
-	require.Len(s.t, s.classes[c.class()], 1, "goes at once past its own line")
-	s.turn(&c.Waiter)
-	s.q.Went(c.route, c.flow, c.Cost)
 }
 
 // run is what follows when a call has gone: its answer, and perhaps its return.

@@ -274,6 +274,8 @@ func TestDebtOutlivesAMove(t *testing.T) {
 			}
 		})
 	}
+	shut := w.gate(&pause{until: Never})
+	w.add(route(shut), "bystander", 1) // so that not everybody needs the cap
 	w.enter(w.make(r, Flow{"bulk", 1}, 1))
 	for range 2000 {
 		w.enter(w.make(r, Flow{"interactive", 16}, 1))
@@ -281,6 +283,44 @@ func TestDebtOutlivesAMove(t *testing.T) {
 	w.hand()
 	w.until(1000 * second)
 	assert.InDelta(t, 1000/17, w.count("bulk"), 10)
+}
+
+// TestForgetKeepsDebts: making room for new flows, a gate forgets those that owe
+// nothing, and no others.
+func TestForgetKeepsDebts(t *testing.T) {
+	w := newWorld(t)
+	r := route(w.gate(&pause{}))
+	g := w.gates[0]
+	w.add(r, "a", 2)
+	g.v = 5
+	for i := range 1000 {
+		g.enroll(Flow{fmt.Sprint(i), 1}).tag = 5
+	}
+	owes := g.enroll(Flow{"owes", 1})
+	owes.tag = 5.5
+	for i := range 1000 {
+		g.enroll(Flow{fmt.Sprint("new ", i), 1})
+		require.Less(t, len(g.groups), 2000)
+	}
+	assert.Less(t, len(g.groups), 20)
+	assert.Same(t, owes, g.groups[owes.flow])
+	assert.Contains(t, g.groups, Flow{"a", 1}, "it waits")
+	g.v = 5.5
+	for i := range 40 {
+		g.enroll(Flow{fmt.Sprint("newer ", i), 1})
+	}
+	assert.NotContains(t, g.groups, owes.flow, "a debt that v has reached")
+}
+
+// TestWhoLeavesIsForgotten: 1,000 flows give up, one waits on.
+func TestWhoLeavesIsForgotten(t *testing.T) {
+	w := newWorld(t)
+	r := route(w.gate(&pause{until: Never}))
+	w.add(r, "a", 1)
+	for i := range 1000 {
+		w.leave(w.add(r, fmt.Sprint(i), 1))
+	}
+	assert.Len(t, w.gates[0].groups, 1)
 }
 
 // capped is a lane with a cap and a limit, whose answers take so long that now the

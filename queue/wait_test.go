@@ -2,6 +2,7 @@ package queue
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,27 +43,47 @@ func TestEqualTagsHeavyAndLight(t *testing.T) {
 }
 
 // TestHeavyIsNotPassedAtItsGate: light calls come all the time, and each of them
-// would find room.
+// would find room. A flow of them passes in its turn and no more.
 func TestHeavyIsNotPassedAtItsGate(t *testing.T) {
 	w := newWorld(t)
 	r := route(w.gate(&window{limit: 10, per: 10 * second}))
-	for i := range 300 {
-		w.after(time.Duration(i)*second, func() { w.add(r, "light", 1) })
+	for i := range 1000 {
+		w.after(time.Duration(i)*second, func() { w.goOrWait(w.make(r, Flow{"light", 1}, 1)) })
 	}
 	w.hand()
 	w.until(100 * second)
-	heavy := w.add(r, "heavy", 10)
+	for range 20 {
+		w.add(r, "heavy", 10)
+	}
 	w.hand()
 	w.until(1000 * second)
-	require.Equal(t, gone, heavy.fate)
-	assert.LessOrEqual(t, heavy.at, 110*second, "as soon as those are out that went before it came")
-	var after int
-	for _, c := range w.went {
-		if c.at > 100*second && c.at < heavy.at {
-			after++
+	require.Equal(t, 20, w.count("heavy"))
+	for i, c := range w.went {
+		if c.flow.Name == "heavy" && i > 0 {
+			assert.LessOrEqual(t, c.at-w.went[i-1].at, 10*second, "waits for room, and for nothing else")
 		}
 	}
-	assert.LessOrEqual(t, after, 1, "none but the flow whose turn it was")
+	first := slices.IndexFunc(w.went, func(c *call) bool { return c.flow.Name == "heavy" })
+	for i := first; i < first+38; i += 2 {
+		assert.Equal(t, "heavy", w.went[i].flow.Name, "by turns")
+	}
+}
+
+// TestLaterDoesNotPassFromElsewhere: two flows have one tag. A later call that comes
+// from its own gate does not pass an earlier one that waits; an earlier one does.
+func TestLaterDoesNotPassFromElsewhere(t *testing.T) {
+	w := newWorld(t)
+	all := w.gate(&window{limit: 10, per: time.Hour})
+	w.turnAway(all, 5)
+	shut, shut2 := w.gate(&pause{until: second}), w.gate(&pause{until: second})
+	early := w.add(route(shut, all), "early", 1)
+	heavy := w.add(route(all), "heavy", 6)
+	later := w.add(route(shut2, all), "later", 1)
+	w.hand()
+	f := Flow{"new", 1}
+	assert.Equal(t, &all.Gate, w.q.Blocked(w.now, heavy.route, f, []int64{1}), "it comes last of all")
+	w.until(2 * second)
+	assert.Equal(t, []fate{gone, waits, waits}, fates([]*call{early, heavy, later}))
 }
 
 // TestColdGateBlocksNobody: calls for a key that is closed for an hour, heavy ones
@@ -73,23 +94,25 @@ func TestColdGateBlocksNobody(t *testing.T) {
 		w.bound = 1000
 		all := w.gate(&window{limit: 10, per: 10 * second})
 		shut, open := w.gate(&pause{until: time.Hour}), w.gate(&window{limit: 100, per: second})
-		// the cold gate comes last in one route, first in the other
 		for i := range 300 {
 			w.after(time.Duration(i)*second*9/10, func() { w.add(route(all, open), "a", 1) })
+			if i%20 == 0 {
+				w.after(time.Duration(i)*second*8/10, func() { w.add(route(all, open), "c", 7) })
+			}
 			if !cold {
 				continue
 			}
 			w.after(time.Duration(i)*second*11/10, func() {
-				w.add(route(all, shut), "b", 1+int64(i%10))
-				w.add(route(shut, all), "b", 1+int64(i%10))
+				w.add(route(all, shut), "b", 1+int64(i%10)) // the cold gate comes last
+				w.add(route(shut, all), "b", 1+int64(i%10)) // or first
 			})
 		}
 		w.until(time.Hour - 1)
 		for _, c := range w.went {
-			require.Equal(t, "a", c.flow.Name)
+			require.NotEqual(t, "b", c.flow.Name)
 			at = append(at, c.at)
 		}
-		require.Len(t, at, 300)
+		require.Len(t, at, 315)
 		return at
 	}
 	assert.Equal(t, run(false), run(true))

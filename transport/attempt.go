@@ -18,12 +18,14 @@ type attempt struct {
 	res     *http.Response
 	err     error
 	body    heldBody
+	tee     *tee // nil: the body tells no amounts
 	trace   httptrace.ClientTrace
 	asked   atomic.Bool // for a connection
 	got     atomic.Bool // a connection
 	wrote   atomic.Bool // the whole request
 	done    atomic.Bool // the slot is given back
 	dropped bool        // it is sent again; nobody was given res
+	lent    bool        // the lease is the caller's: he releases it
 	expires context.Context
 	cancel  func() // nil: it has no context of its own
 }

@@ -15,22 +15,28 @@ const (
 	drainTime  = 100 * time.Millisecond
 )
 
-// hold keeps the slot until the response's body is closed or read to its end.
-func (a *attempt) hold() {
+// hold keeps the slot until the response's body is closed or read to its end. One
+// that was refused may be dropped before.
+func (a *attempt) hold(refused bool) {
 	if a.res.Body == http.NoBody { // the slot ends with the function
 		a.finish()
 		return
 	}
+	a.wrap()
+	if refused {
+		a.lease.Hold(a.drop)
+	} else {
+		a.lease.Hold(nil)
+	}
+}
+
+// wrap has the end of the response's body noticed.
+func (a *attempt) wrap() {
 	a.body = heldBody{a.res.Body, a}
 	if w, ok := a.res.Body.(io.Writer); ok {
 		a.res.Body = &duplexBody{&a.body, w}
 	} else {
 		a.res.Body = &a.body
-	}
-	if a.res.StatusCode < 400 {
-		a.lease.Hold(nil)
-	} else {
-		a.lease.Hold(a.drop)
 	}
 }
 
@@ -42,7 +48,10 @@ func (a *attempt) finish() {
 	if a.cancel != nil {
 		a.cancel()
 	}
-	if a.body.ReadCloser != nil {
+	if a.tee != nil {
+		a.used()
+	}
+	if a.body.ReadCloser != nil && !a.lent {
 		a.lease.Release()
 	}
 }
@@ -52,8 +61,7 @@ func (a *attempt) finish() {
 // last response.
 func (a *attempt) drop() {
 	a.dropped = true
-	kept, whole := drain(a.body.ReadCloser)
-	a.finish()
+	kept, whole := drain(&a.body)
 	if whole {
 		a.res.Body = io.NopCloser(bytes.NewReader(kept))
 	} else {
@@ -79,6 +87,9 @@ type heldBody struct {
 
 func (b *heldBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	if b.a.tee != nil {
+		b.a.tee.add(p[:n])
+	}
 	if err != nil {
 		b.a.finish()
 	}

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/headgate/headgate/provider"
 )
@@ -18,11 +17,10 @@ import (
 type target struct {
 	slug    string
 	dialect provider.Dialect
-	timeout time.Duration
 }
 
 func newTarget(p provider.Provider) *target {
-	return &target{slug: p.Slug, dialect: p.Dialect, timeout: p.Timeout}
+	return &target{slug: p.Slug, dialect: p.Dialect}
 }
 
 // table says whose a URL is. It does not change once made.

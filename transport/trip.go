@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/headgate/headgate/coordinator"
-	"github.com/headgate/headgate/dialect"
 	"github.com/headgate/headgate/provider"
 )
 
@@ -49,7 +47,7 @@ func (x *trip) try(ctx context.Context) error {
 	}
 	x.last, a.lease = a, ls
 	sendCtx := ctx
-	if x.to.timeout > 0 {
+	if ctx.Done() != x.r.Context().Done() { // the Coordinator has put a timeout on it
 		sendCtx = a.bounded(ctx, x.r.Context())
 	}
 	f := x.send(sendCtx, a, body)
@@ -57,10 +55,13 @@ func (x *trip) try(ctx context.Context) error {
 		a.expired(ctx)
 		return x.failed(a)
 	}
-	ls.Report(f)
-	a.hold()
+	refused := f.Err(nil)
+	if refused != nil || news(&f) {
+		ls.Report(f)
+	} // else the function's end, which is now, says the same
+	a.hold(refused != nil)
 	if x.rewinds {
-		return f.Err(nil)
+		return refused
 	}
 	return nil
 }
@@ -86,6 +87,10 @@ func (x *trip) under(ls *coordinator.Lease) (*http.Response, error) {
 		return nil, a.err
 	}
 	ls.Report(f)
+	if a.tee != nil {
+		a.lent = true
+		a.wrap()
+	}
 	return a.res, nil
 }
 
@@ -141,7 +146,7 @@ func (x *trip) send(ctx context.Context, a *attempt, body io.ReadCloser) (f prov
 		res.Body = emptyBody(req, res)
 	}
 	a.res = res
-	return dialect.Read(x.to.dialect, res, nil, time.Now())
+	return a.read(&x.to.dialect)
 }
 
 // result is what the caller gets. err is the Coordinator's.
@@ -151,7 +156,7 @@ func (x *trip) result(err error) (*http.Response, error) {
 		closeBody(x.r)
 		return nil, err
 	}
-	if a.res != nil && !a.dropped {
+	if a.res != nil && !a.dropped && (err == nil || a.res.Body != http.NoBody) {
 		return a.res, nil
 	}
 	if over := x.r.Context().Err(); over != nil && err != nil && !isCause(a.err, x.r.Context()) {

@@ -1,0 +1,211 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/queue"
+)
+
+// told is what answers said of a quota: how many units may still go before its
+// reset. Two bounds hold, whatever order answers come in; the higher one counts.
+//
+// By what the call saw: an answer tells what was left when its call arrived. What
+// went after that call is not in that number, and what was out when it went may not
+// be: it may have arrived later. So both are taken off. The call that went last
+// counts; those of earlier calls, which come late, can only tighten it.
+//
+// By the window: before its reset what is left only falls, so the least that was
+// told counts every call that has told. What is out, or ended without telling, is
+// taken off.
+type told struct {
+	went  int64         // units that went, ever
+	until time.Duration // the reset: before that instant the rest holds
+	most  int64         // by what the call saw: as many may have gone
+	by    time.Duration // grant of that call
+	least int64         // by the window: the least that was told
+	mute  int64         // units that ended without telling
+	from  *Lease        // whose answer was the last to tell
+}
+
+// sameReset is by how much the told instants of one reset differ: most are written
+// in whole seconds.
+const sameReset = 2 * time.Second
+
+// mark is what a call saw of a quota as it went: only at a provider that tells.
+type mark struct {
+	went  int64 // units that had gone, its own among them
+	other int64 // of these, those of calls that had no answer
+}
+
+// rest is how many more units may go while out have no answer.
+func (t *told) rest(out int64) int64 { return max(0, t.most-t.went, t.least-t.mute-out) }
+
+// closed is the instant before which n more units may not go.
+func (t *told) closed(now time.Duration, n, out int64) time.Duration {
+	if now < t.until && n > t.rest(out) {
+		return t.until
+	}
+	return now
+}
+
+// learn takes an answer's word that left units were left when its call arrived.
+func (t *told) learn(ls *Lease, m mark, left int64, now, until time.Duration) {
+	if now < t.until && until < t.until-sameReset {
+		return // of a window that is over
+	}
+	most := t.went + max(0, left-m.other-(t.went-m.went))
+	if now >= t.until || until > t.until+sameReset { // a new window
+		*t = told{went: t.went, until: until, most: most, by: ls.granted.Mono, least: left, from: ls}
+		return
+	}
+	t.until, t.from = max(t.until, until), ls
+	t.least = min(t.least, left)
+	if ls.granted.Mono >= t.by {
+		t.most, t.by = most, ls.granted.Mono
+	} else {
+		t.most = min(t.most, most)
+	}
+}
+
+// ended counts units whose answer has come, or will not.
+func (t *told) ended(ls *Lease, now time.Duration, n int64) {
+	if now < t.until && t.from != ls {
+		t.mute += n
+	}
+}
+
+// marks notes what a call sees of each quota as it goes.
+func (l *lane) marks(ls *Lease) {
+	r := ls.route
+	ls.marks = make([]mark, len(r.limits)+1)
+	for i, g := range r.limits {
+		n := ls.cost[r.skip+i]
+		ls.marks[i] = mark{went: g.told.went, other: max(0, g.rule.Held()-n)}
+	}
+	p := r.quota()
+	ls.marks[len(r.limits)] = mark{went: p.told.went, other: p.unsettled - 1}
+}
+
+// quota is where a quota is kept that no limit declares: by key, where there is one.
+func (r *route) quota() *pauseGate { return r.pauseOf(provider.ScopeKey) }
+
+// learn tightens limits by what an answer told of its quotas.
+func (l *lane) learn(ls *Lease, budgets []provider.Budget) {
+	if len(budgets) == 0 {
+		return
+	}
+	for _, b := range budgets {
+		g, i := ls.route.limitOf(b)
+		if g != nil {
+			l.learnMax(g, b)
+		}
+		if !b.HasRemaining {
+			continue
+		}
+		switch {
+		case g != nil:
+			g.told.learn(ls, l.markOf(ls, i, g.told.went, g.rule.Held()), b.Remaining, l.now.Mono, l.resetOf(b, g))
+			l.toldMoved(&g.Gate, &g.told, g.rule.Held())
+		case b.Unit == "" || b.Unit == provider.Requests:
+			p := ls.route.quota()
+			if b.HasReset {
+				p.told.learn(ls, l.markOf(ls, len(ls.route.limits), p.told.went, p.unsettled), b.Remaining, l.now.Mono, later1(l.now.Mono, b.Reset))
+				l.toldMoved(&p.Gate, &p.told, p.unsettled)
+			}
+		}
+	}
+	l.tells = true
+}
+
+// markOf is what the call saw as it went. The first calls saw nothing, as nobody
+// knew that this provider tells: then all that is out counts against it.
+func (l *lane) markOf(ls *Lease, i int, went, out int64) mark {
+	if i < len(ls.marks) {
+		return ls.marks[i]
+	}
+	return mark{went: went, other: out}
+}
+
+func (l *lane) toldMoved(g *queue.Gate, t *told, out int64) {
+	l.q.Touch(g)
+	if out == 0 && t.rest(out) == 0 { // nothing that is out can tell more
+		l.refuseLate(g, t.until, provider.QuotaSpent)
+	}
+}
+
+// resetOf is when a told quota comes back: as told, else at the limit's next
+// boundary, else a window from now.
+func (l *lane) resetOf(b provider.Budget, g *limitGate) time.Duration {
+	if b.HasReset {
+		return later1(l.now.Mono, b.Reset)
+	}
+	if at, ok := g.rule.Boundary(l.now); ok {
+		return at
+	}
+	w, _ := g.d.Per.Duration()
+	return later1(l.now.Mono, w)
+}
+
+// limitOf is the limit that a budget speaks of: that of its name, else that of the
+// same amount, unit and, where told, window.
+func (r *route) limitOf(b provider.Budget) (*limitGate, int) {
+	for i, g := range r.limits {
+		if b.Name != "" && g.d.Name == b.Name {
+			return g, i
+		}
+	}
+	unit := b.Unit
+	if unit == "" {
+		unit = provider.Requests
+	}
+	for i, g := range r.limits {
+		w, _ := g.d.Per.Duration()
+		if b.HasLimit && g.d.Max == b.Limit && g.d.Unit == unit && g.d.Algorithm != provider.InFlight && (b.Window == 0 || b.Window == w) {
+			return g, i
+		}
+	}
+	return nil, 0
+}
+
+// learnMax takes a told size of a limit: a lower one until its reset, a higher one,
+// where that is allowed, until it is told otherwise.
+func (l *lane) learnMax(g *limitGate, b provider.Budget) {
+	if !b.HasLimit || b.Limit <= 0 || g.d.Algorithm == provider.InFlight || b.Limit > g.d.Max && l.t.Learn != provider.LearnRaise {
+		return
+	}
+	g.maxUntil = l.resetOf(b, g)
+	if b.Limit > g.d.Max {
+		g.maxUntil = queue.Never
+	}
+	if b.Limit != g.maxNow() {
+		g.resize(b.Limit)
+	}
+}
+
+// maxNow is the size of the limit that is in force.
+func (g *limitGate) maxNow() int64 {
+	if g.learned != 0 {
+		return g.learned
+	}
+	return g.d.Max
+}
+
+// resize puts another size in force; the declared one is put back by its own.
+func (g *limitGate) resize(size int64) {
+	d := g.d
+	if d.Algorithm == provider.TokenBucket && d.Burst > 0 {
+		d.Burst = min(d.Burst, size)
+	}
+	d.Max = size
+	rule, err := limit.Replace(g.rule, d, g.l.now)
+	if err != nil {
+		return // no such limit: the declared one stays
+	}
+	if g.learned = size; size == g.d.Max {
+		g.learned = 0
+	}
+	g.rule = rule
+	g.l.q.Touch(&g.Gate)
+}
