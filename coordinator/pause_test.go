@@ -45,6 +45,8 @@ func TestPauseThenOneAloneThenTheRest(t *testing.T) {
 			}()
 		}
 		time.Sleep(2 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
 		require.Len(t, went, 50)
 		assert.Equal(t, time.Minute, went[0])
 		for _, at := range went[1:] {

@@ -185,6 +185,23 @@ func TestTraceTellsPausesAndPressure(t *testing.T) {
 	})
 }
 
+// What the timer saw is told by whoever it let go, as he goes: not when his function
+// has ended.
+func TestTraceTellsWhatTheTimerSawWithoutDelay(t *testing.T) {
+	p := once(limits(provider.Limit{Name: "rps", Max: 1, Per: "1s", Counted: provider.CountedSent}))
+	p.Throttle.MaxQueue = 5
+	recorded(t, p, func(t *testing.T, c *coordinator.Coordinator, r *record) {
+		for range 6 {
+			go func() { assert.NoError(t, c.Do(t.Context(), to, takes(time.Hour))) }()
+		}
+		time.Sleep(3*second + 10)
+		synctest.Wait()
+		lines := r.take()
+		assert.Equal(t, []string{"pressure false at 2", "going p////0 try 1 after 3.000000003s"}, lines[len(lines)-2:])
+		time.Sleep(2 * time.Hour)
+	})
+}
+
 // A producer that was told to slow down is told when he need not any more, also
 // where there is no queue any more that could be full.
 func TestPressureEndsWithTheQueueThatItWasOf(t *testing.T) {

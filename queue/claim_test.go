@@ -122,23 +122,53 @@ func TestClaimOfTheLast(t *testing.T) {
 	assert.Equal(t, waits, hung.fate)
 }
 
-// TestMovesAreCountedByCall: a line whose calls are each sent on once or twice has
+// TestClaimWhileTheCapIsFull: an answer is near, and no reason to refuse a claim.
+func TestClaimWhileTheCapIsFull(t *testing.T) {
+	c := newCrossing(t, second)
+	slot := &slots{limit: 1}
+	cap := c.gate(slot)
+	c.leave(c.call)
+	call := c.add(route(c.key, c.end, cap), "both", 1)
+	c.hand()
+	for call.line.moves < claimAfter-1 {
+		c.until(c.now + second/2)
+		require.Less(t, c.now, 20*second)
+	}
+	slot.out = 1
+	c.until(c.now + second/2)
+	require.Equal(t, &cap.Gate, call.line.home)
+	assert.Equal(t, call.line, c.key.claim)
+	slot.out = 0
+	c.q.Touch(&cap.Gate)
+	c.hand()
+	before := len(c.went)
+	c.until(c.now + second)
+	require.Equal(t, gone, call.fate)
+	assert.Same(t, call, c.went[before])
+}
+
+// TestMovesAreCountedByCall: a line whose calls are each sent on a few times has
 // no reason for a claim.
 func TestMovesAreCountedByCall(t *testing.T) {
 	w := newWorld(t)
-	key, end := w.gate(&spacing{every: second}), w.gate(&spacing{every: second, next: second / 2})
-	w.add(route(w.gate(&pause{until: time.Hour})), "bystander", 1)
-	r := route(key, end)
+	key, end := w.gate(&spacing{every: 7 * second / 10}), w.gate(&spacing{every: second})
+	r, rival := route(key, end), route(key)
+	a := w.add(r, "a", 1)
 	for range 100 {
 		w.add(r, "a", 1)
-	}
-	rival := route(key)
-	for range 10 {
 		w.add(rival, "b", 1)
 	}
 	w.hand()
-	w.until(time.Hour)
-	require.Len(t, w.went, 111)
+	require.Equal(t, gone, a.fate)
+	moves := 0
+	for line := w.q.lines[a.class()]; line.home != nil; {
+		home := line.home
+		w.until(w.now + second/20)
+		if line.home != home {
+			moves++
+		}
+	}
+	require.Greater(t, moves, 2*claimAfter)
 	assert.Zero(t, w.claims)
 }
 

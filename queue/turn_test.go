@@ -265,7 +265,11 @@ func TestDebtOutlivesAMove(t *testing.T) {
 	cap := w.gate(slot)
 	r := route(cap, rate)
 	w.goes = func(c *call) {
-		w.after(second/4, func() {
+		trip := second / 4
+		if len(w.went)%2 == 0 {
+			trip += second
+		}
+		w.after(trip, func() {
 			slot.out--
 			w.q.Touch(&cap.Gate)
 			w.hand() // the slot is given back before the next call comes
@@ -282,7 +286,9 @@ func TestDebtOutlivesAMove(t *testing.T) {
 	}
 	w.hand()
 	w.until(1000 * second)
-	assert.InDelta(t, 1000/17, w.count("bulk"), 10)
+	n := len(w.went)
+	require.Greater(t, n, 800)
+	assert.InDelta(t, n/17, w.count("bulk"), 10)
 }
 
 // TestForgetKeepsDebts: making room for new flows, a gate forgets those that owe

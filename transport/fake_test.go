@@ -52,11 +52,14 @@ func answer(r *http.Request, status int, text string, header ...string) *http.Re
 // body counts how often it is closed.
 type body struct {
 	io.Reader
-	closed atomic.Int32
+	closed   atomic.Int32
+	closedAt time.Time
 }
 
 func (b *body) Close() error {
-	b.closed.Add(1)
+	if b.closed.Add(1) == 1 {
+		b.closedAt = time.Now()
+	}
 	return nil
 }
 
@@ -132,6 +135,7 @@ func served(t *testing.T, h http.HandlerFunc, test func(*testing.T, *http.Transp
 			tr.CloseIdleConnections()
 			_ = s.Close()
 			<-gone
+			time.Sleep(time.Hour) // handlers that sleep come to their end
 		}()
 		test(t, tr)
 	})

@@ -22,10 +22,10 @@ import (
 // script is a Base that answers with one step after the other, the last for ever.
 // It reads and remembers the bodies that it gets.
 type script struct {
-	steps  []func(*http.Request) (*http.Response, error)
-	got    []string
-	at     []time.Time
-	given  []*body // of the responses
+	steps []func(*http.Request) (*http.Response, error)
+	got   []string
+	at    []time.Time
+	given []*body // of the responses
 }
 
 func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -134,15 +134,13 @@ func TestDroppedAnswerGivesItsSlotBackBeforeTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []func(*http.Request) (*http.Response, error){always(429, "Retry-After", "60"), always(200)}}
 		tr := over(t, s, api(provider.Throttle{MaxInFlight: 1}))
-		time.AfterFunc(time.Second, func() {
-			assert.Zero(t, state(t, tr, "p").InFlight)
-			assert.EqualValues(t, 1, s.given[0].closed.Load())
-			rest, _ := io.ReadAll(s.given[0].Reader)
-			assert.Empty(t, rest, "drained, so that its connection is used again")
-		})
+		time.AfterFunc(time.Second, func() { assert.Zero(t, state(t, tr, "p").InFlight) })
 		res, err := tr.RoundTrip(get(t.Context(), t, site))
 		require.NoError(t, err)
 		assert.Equal(t, time.Minute, s.at[1].Sub(s.at[0]).Truncate(time.Second))
+		assert.Equal(t, s.at[0], s.given[0].closedAt, "nobody reads it")
+		rest, _ := io.ReadAll(s.given[0].Reader)
+		assert.Empty(t, rest, "drained, so that its connection is used again")
 		assert.Equal(t, 1, state(t, tr, "p").InFlight)
 		done(t, res)
 	})
