@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +31,7 @@ func (h *HTTP) result(ctx context.Context, e provider.Endpoint, res *http.Respon
 		limit = maxOther
 	}
 	body, readErr := io.ReadAll(io.LimitReader(res.Body, limit))
-	f := h.read(res, body, at)
+	f := dialect.Read(h.p.Dialect, res, body, at)
 	if f.Outcome != provider.OK {
 		return provider.Result{}, h.failed(e, f, StatusError(res.StatusCode))
 	}
@@ -51,23 +50,6 @@ func (h *HTTP) result(ctx context.Context, e provider.Endpoint, res *http.Respon
 	}
 	r.Suspicious = r.Empty && e.EmptyIsSuspicious
 	return r, nil
-}
-
-// read classifies the answer. A status that the declaration reads as an ok by
-// itself says "no data" (404 at most lookups); without that declaration it could
-// as well be a wrong address, and is an error.
-func (h *HTTP) read(res *http.Response, body []byte, at time.Time) provider.Feedback {
-	f := dialect.Read(h.p.Dialect, res, body, at)
-	if f.Outcome == provider.OK {
-		return f
-	}
-	for _, s := range h.p.Dialect.Signals {
-		alone := s.Header == nil && s.JSON == nil && s.Body == ""
-		if alone && s.Outcome == provider.OK && slices.Contains(s.Status, res.StatusCode) {
-			return provider.Feedback{Outcome: provider.OK, Detail: fmt.Sprintf("status %d: no data", res.StatusCode)}
-		}
-	}
-	return f
 }
 
 // noAnswer tells an ok that is no answer of the API: neither data nor "no data".

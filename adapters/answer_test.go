@@ -120,7 +120,7 @@ func TestCouldNotAskIsAnError(t *testing.T) {
 func TestAnUndeclared404IsNotNoData(t *testing.T) {
 	for _, signal := range []provider.Signal{
 		{},
-		{Status: []int{404}, Outcome: provider.QuotaSpent},
+		{Status: []int{404}, Outcome: provider.Rejected},
 		{Status: []int{400}, Outcome: provider.OK},
 		{Status: []int{404}, Outcome: provider.OK, Body: "not found"},
 		{Status: []int{404}, Outcome: provider.OK, Header: &provider.Match{Name: "X", Equals: "1"}},
@@ -136,6 +136,46 @@ func TestAnUndeclared404IsNotNoData(t *testing.T) {
 		require.ErrorAs(t, err, &status)
 		assert.Equal(t, 404, status.StatusCode())
 	}
+}
+
+func TestCase19_AnEmptyListOfAnAdapterThatDeclaredItIsSuspicious(t *testing.T) {
+	for _, declared := range []bool{false, true} {
+		p := decl(nil)
+		p.Endpoints[0].EmptyIsSuspicious = declared
+		r, err := ask(t, serve(t, p, adapters.Options{}, answer(200, "[]")), "x")
+		require.NoError(t, err)
+		assert.True(t, r.Empty)
+		assert.Equal(t, declared, r.Suspicious)
+		r, err = ask(t, serve(t, p, adapters.Options{}, answer(200, "[1]")), "x")
+		require.NoError(t, err)
+		assert.False(t, r.Empty || r.Suspicious)
+	}
+}
+
+func TestAnErrorInA200IsNeverAResult(t *testing.T) {
+	p := decl(func(p *provider.Provider) {
+		p.Dialect.Signals = []provider.Signal{
+			{Status: []int{200}, Body: "^API count exceeded", Outcome: provider.QuotaSpent},
+			{Status: []int{200}, JSON: &provider.Match{Path: "$.status", Equals: "429"}, Outcome: provider.RateLimited},
+		}
+	})
+	for body, want := range map[string]provider.Outcome{"API count exceeded - Increase Quota": provider.QuotaSpent, `{"status":429}`: provider.RateLimited} {
+		r, err := ask(t, serve(t, p, adapters.Options{}, answer(200, body)), "x")
+		assert.Equal(t, want, feedback(t, err).Outcome, body)
+		assert.Equal(t, provider.Result{}, r)
+	}
+}
+
+func TestAConditionOfNoDataMayLookIntoTheBody(t *testing.T) {
+	p := decl(func(p *provider.Provider) {
+		p.Dialect.Signals = []provider.Signal{{Status: []int{404}, JSON: &provider.Match{Path: "$.error.code", Equals: "NotFoundError"}, Outcome: provider.OK}}
+	})
+	r, err := ask(t, serve(t, p, adapters.Options{}, answer(404, `{"error":{"code":"NotFoundError"}}`)), "x")
+	require.NoError(t, err)
+	assert.True(t, r.Empty)
+	assert.Equal(t, "status 404: no data", r.Feedback.Detail)
+	_, err = ask(t, serve(t, p, adapters.Options{}, answer(404, `{"error":{"code":"Other"}}`)), "x")
+	assert.Equal(t, provider.Rejected, feedback(t, err).Outcome)
 }
 
 func TestABodyOfExactly8MiBIsRead(t *testing.T) {

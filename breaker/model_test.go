@@ -108,8 +108,8 @@ func TestBreakerIsItsModel(t *testing.T) {
 			panic(thrown)
 		}
 	})
-	for _, s := range []State{Closed, Open, HalfOpen} {
-		require.Greater(t, seen[s], 100, "the storm must reach state %s", s)
+	for _, s := range []State{Closed, Open, HalfOpen} { // rapid checks a fifth as often with -short
+		require.Greater(t, seen[s], 20, "the storm must reach state %s", s)
 	}
 }
 

@@ -46,6 +46,21 @@ func TestAdviceForEverHasAnInstant(t *testing.T) {
 	})
 }
 
+// A request is sent once: a second Sent does not make it arrive later.
+func TestSentCountsOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		start := time.Now()
+		ls, err := c.Acquire(t.Context(), to)
+		require.NoError(t, err)
+		ls.Sent()
+		time.Sleep(200 * ms)
+		ls.Sent()
+		ls.Release()
+		require.NoError(t, c.Do(t.Context(), to, ok))
+		assert.Equal(t, 250*ms+second+1, time.Since(start))
+	}, declare(provider.Throttle{RPS: 1}))
+}
+
 // Costs up to the largest number add up to the largest number, never to a small one.
 func TestCostsSaturate(t *testing.T) {
 	th := limits(provider.Limit{Name: "all", Max: math.MaxInt64, Per: "1m", Unit: provider.Tokens})

@@ -40,6 +40,7 @@ type Lease struct {
 	ctx      leaseContext
 	drop     func() // of Hold; nil: the function's end releases
 	acquired bool   // by Acquire: the hooks are told of its end when it is released
+	claimed  bool   // a request was sent under it
 }
 
 // leaseState goes forward only.
@@ -179,4 +180,21 @@ func (ls *Lease) Hold(drop func()) {
 	if ls.drop = drop; drop == nil {
 		ls.drop = func() {}
 	}
+}
+
+// Provider is the slug of the provider that the call is to.
+func (ls *Lease) Provider() string { return ls.l.slug }
+
+// Claim tells whether the lease is c's, for that provider, and still without a
+// request of its own; it has one from then on. It is for transports: the first
+// request under a lease is the one that it was granted for.
+func (ls *Lease) Claim(c *Coordinator, slug string) bool {
+	if ls.l.c != c || ls.l.slug != slug {
+		return false
+	}
+	ls.l.mu.Lock()
+	defer ls.l.mu.Unlock()
+	first := !ls.claimed && ls.state == held
+	ls.claimed = true
+	return first
 }

@@ -25,7 +25,6 @@ type storm struct {
 	c      *coordinator.Coordinator
 	r      *referee.Referee
 	p      provider.Provider
-	went   int
 	ended  int
 	strict bool // nothing is sent that the provider answers with a failure
 }
@@ -92,10 +91,8 @@ func (s *storm) attempt(ctx context.Context, call coordinator.Call) error {
 		switch {
 		case !ok:
 			o = provider.RateLimited
-		case !s.strict && s.n(30) == 0:
-			o = provider.RateLimited
-		case !s.strict && s.n(30) == 0:
-			o = provider.Failed
+		case !s.strict && s.n(15) == 0:
+			o = []provider.Outcome{provider.RateLimited, provider.Failed}[s.n(2)]
 		case s.n(10) == 0:
 			o = provider.Rejected
 		}

@@ -50,11 +50,8 @@ func date(value string) (time.Time, bool) {
 	value = iso(value)
 	for _, layout := range layouts {
 		t, err := time.Parse(layout, value)
-		if err != nil {
+		if name, _ := t.Zone(); err != nil || strings.Contains(layout, "MST") && name != "UTC" && name != "GMT" {
 			continue
-		}
-		if name, _ := t.Zone(); strings.Contains(layout, "MST") && name != "UTC" && name != "GMT" {
-			return time.Time{}, false
 		}
 		return t, true
 	}

@@ -55,7 +55,7 @@ func TestDialects(t *testing.T) {
 }
 
 // declare parses a dialect; the limits that its signals may name are there.
-func declare(t *testing.T, text string) provider.Dialect {
+func declare(t testing.TB, text string) provider.Dialect {
 	t.Helper()
 	if text == "" {
 		return provider.Dialect{}

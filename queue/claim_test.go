@@ -151,7 +151,7 @@ func TestClaimWhileTheCapIsFull(t *testing.T) {
 // no reason for a claim.
 func TestMovesAreCountedByCall(t *testing.T) {
 	w := newWorld(t)
-	key, end := w.gate(&spacing{every: 7 * second / 10}), w.gate(&spacing{every: second})
+	key, end := w.gate(&spacing{every: 7 * second / 10}), w.gate(&spacing{every: 17 * second / 10})
 	r, rival := route(key, end), route(key)
 	a := w.add(r, "a", 1)
 	for range 100 {

@@ -41,11 +41,11 @@ func (t *Transport) route(r *http.Request) (call coordinator.Call, to *target, e
 	case t.Coordinator == nil:
 		return call, nil, errNoCoordinator
 	default:
-		ours := false
-		if call, ours = t.Route(r); !ours {
+		ours, ok := t.Route(r)
+		if !ok {
 			return call, nil, nil
 		}
-		to = t.target(call.Provider)
+		call, to = ours, t.target(ours.Provider)
 	}
 	if with, ok := r.Context().Value(callOf).(*coordinator.Call); ok {
 		merge(&call, with, r.Response != nil)

@@ -89,7 +89,7 @@ func TestUnderALeaseTheRequestIsTracedAndForgottenToo(t *testing.T) {
 		tr := over(t, b, plainAPI(twice))
 		p := coordinator.Call{Provider: "p"}
 		err := tr.Coordinator.Do(t.Context(), p, func(ctx context.Context) error {
-			_, err := tr.RoundTrip(request(ctx, t, http.MethodPost, plainSite, strings.NewReader("x"))) //nolint:bodyclose // there is none
+			_, err := tr.RoundTrip(request(ctx, t, http.MethodPost, plainSite, strings.NewReader("x")))
 			return err
 		})
 		require.ErrorIs(t, err, errReset)

@@ -219,7 +219,7 @@ func TestContextThatEndsBeforeTheNextAttemptIsTheError(t *testing.T) {
 				tr := over(t, step, api(provider.Throttle{Penalty: time.Minute}))
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(250*time.Millisecond, cancel)
-				_, err := tr.RoundTrip(get(ctx, t, site)) //nolint:bodyclose // there is none
+				_, err := tr.RoundTrip(get(ctx, t, site))
 				require.ErrorIs(t, err, context.Canceled)
 				var e *coordinator.Error
 				require.ErrorAs(t, err, &e)

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -157,7 +158,7 @@ func TestRouteFindsTheDialectOfItsProviderRegisteredLater(t *testing.T) {
 		tr, err := transport.New(c, always(409))
 		require.NoError(t, err)
 		tr.Route = func(*http.Request) (coordinator.Call, bool) { return coordinator.Call{Provider: "late"}, true }
-		_, err = tr.RoundTrip(get(t.Context(), t, "https://late.example")) //nolint:bodyclose // there is none
+		_, err = tr.RoundTrip(get(t.Context(), t, "https://late.example"))
 		require.ErrorIs(t, err, coordinator.ErrUnknownProvider)
 		d := provider.Dialect{Signals: []provider.Signal{{Status: []int{409}, Outcome: provider.QuotaSpent}}}
 		require.NoError(t, reg.Declare(provider.Provider{Slug: "late", BaseURL: "https://late.example", Dialect: d}))
@@ -197,9 +198,55 @@ func TestWithCallCarries(t *testing.T) {
 	}
 }
 
-func TestFlowAndPriorityAreCarried(t *testing.T) {
-	var seen []string
-	trace := &coordinator.Trace{Going: func(g coordinator.Going) { seen = append(seen, g.Call.Flow) }}
-	_ = trace
-	_ = seen
+func TestFlowPriorityAndEndpointAreCarried(t *testing.T) {
+	var seen []coordinator.CallInfo
+	c, err := coordinator.New(coordinator.Config{Providers: []provider.Provider{api(provider.Throttle{})}, Traces: []*coordinator.Trace{{
+		Going: func(_ context.Context, call coordinator.CallInfo, _ time.Duration) { seen = append(seen, call) },
+	}}})
+	require.NoError(t, err)
+	tr, err := transport.New(c, always(200))
+	require.NoError(t, err)
+	outer := transport.WithCall(t.Context(), coordinator.Call{Key: "outer"})
+	for _, call := range []coordinator.Call{{Flow: "a", Priority: coordinator.Interactive}, {Flow: "b", Priority: coordinator.Bulk, Endpoint: "host"}, {Provider: "p", Key: "k"}, {Provider: "q", Key: "k", Flow: "c"}} {
+		res, err := tr.RoundTrip(get(transport.WithCall(outer, call), t, site))
+		require.NoError(t, err)
+		done(t, res)
+		got := seen[len(seen)-1]
+		assert.Equal(t, call.Flow, got.Flow)
+		assert.Equal(t, call.Priority, got.Priority)
+		assert.Equal(t, call.Endpoint, got.Endpoint)
+		want := call.Key
+		if call.Provider == "q" {
+			want = ""
+		}
+		assert.Equal(t, want, got.Key)
+	}
+}
+
+// http.Client sends each redirect as a request of its own: each goes through the
+// provider of its own URL.
+func TestRedirectGoesThroughItsOwnHostsProvider(t *testing.T) {
+	providers := routed()[:3]
+	providers = append(providers, provider.Provider{Slug: "cdn", BaseURL: "https://cdn.example", Throttle: provider.Throttle{RPM: 1}})
+	next := map[string]string{
+		"api.example.com/v1/hosts/a": "https://api.example.com/v1/find", "api.example.com/v1/find": "https://cdn.example/b", "cdn.example/b": "https://nobodys.example/",
+	}
+	tr := over(t, base(func(r *http.Request) (*http.Response, error) {
+		if to, ok := next[r.URL.Host+r.URL.Path]; ok {
+			return answer(r, 307, "", "Location", to), nil
+		}
+		return answer(r, 200, "here"), nil
+	}), providers...)
+	ctx := transport.WithCall(t.Context(), coordinator.Call{Provider: "v1", Endpoint: "json", Flow: "f", Wait: -1})
+	client := http.Client{Transport: tr}
+	res, err := client.Do(get(ctx, t, "https://api.example.com/v1/hosts/a"))
+	require.NoError(t, err)
+	assert.Equal(t, "here", done(t, res))
+	s := state(t, tr, "v1")
+	assert.EqualValues(t, 2, s.Granted)
+	assert.EqualValues(t, 1, s.Endpoints["json"][0].Used, "as WithCall says")
+	assert.EqualValues(t, 1, s.Endpoints["find"][0].Used, "as its path says")
+	assert.EqualValues(t, 1, used(t, tr, "cdn", "rpm"))
+	_, err = client.Do(get(ctx, t, "https://api.example.com/v1/hosts/a"))
+	require.ErrorIs(t, err, coordinator.ErrRateLimited, "by the provider of the redirect")
 }

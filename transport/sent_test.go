@@ -30,10 +30,11 @@ func TestRequestCountsFromTheInstantOfSending(t *testing.T) {
 		}
 		p := plainAPI(provider.Throttle{ArrivalWithin: 2 * time.Second, Limits: []provider.Limit{{Name: "l", Max: 1, Per: "5s"}}})
 		tr := over(t, b, p)
+		r := get(t.Context(), t, plainSite)
 		go func() {
-			res, err := tr.RoundTrip(get(t.Context(), t, plainSite))
+			res, err := tr.RoundTrip(r)
 			if assert.NoError(t, err) {
-				done(t, res)
+				assert.NoError(t, res.Body.Close())
 			}
 		}()
 		for _, at := range []time.Duration{0, 7900 * time.Millisecond} { // 1 s to dial, 2 s to arrive, 5 s in its window
@@ -61,13 +62,13 @@ func TestRequestThatWasNeverWrittenCostsNothing(t *testing.T) {
 		p := plainAPI(provider.Throttle{RPM: 1})
 		p.Retry.Off = true
 		tr := over(t, b, p)
-		res, err := tr.RoundTrip(request(t.Context(), t, http.MethodPost, plainSite, strings.NewReader("text"))) //nolint:bodyclose // there is none
+		res, err := tr.RoundTrip(request(t.Context(), t, http.MethodPost, plainSite, strings.NewReader("text")))
 		require.ErrorIs(t, err, errReset)
 		assert.Nil(t, res)
 		assert.Zero(t, used(t, tr, "p", "rpm"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		_, err = tr.RoundTrip(get(ctx, t, plainSite)) //nolint:bodyclose // there is none
+		_, err = tr.RoundTrip(get(ctx, t, plainSite))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Zero(t, used(t, tr, "p", "rpm"))
 		s := state(t, tr, "p")
@@ -88,7 +89,7 @@ func TestRequestThatMayHaveBeenWrittenIsCharged(t *testing.T) {
 			abort := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 			served(t, abort, func(t *testing.T, h *http.Transport) {
 				tr := over(t, b(h), plainAPI(provider.Throttle{RPM: 1}))
-				_, err := tr.RoundTrip(request(t.Context(), t, http.MethodPost, plainSite, strings.NewReader("text"))) //nolint:bodyclose // there is none
+				_, err := tr.RoundTrip(request(t.Context(), t, http.MethodPost, plainSite, strings.NewReader("text")))
 				require.Error(t, err)
 				assert.EqualValues(t, 1, used(t, tr, "p", "rpm"))
 				assert.EqualValues(t, 1, state(t, tr, "p").Granted)
@@ -114,11 +115,11 @@ func TestBrokenAnswerIsAFailureOfTheProvider(t *testing.T) {
 		p.Retry.Off = true
 		tr := over(t, b, p)
 		for range 5 {
-			_, err := tr.RoundTrip(get(t.Context(), t, plainSite)) //nolint:bodyclose // there is none
+			_, err := tr.RoundTrip(get(t.Context(), t, plainSite))
 			require.ErrorContains(t, err, "transport connection broken")
 		}
 		assert.EqualValues(t, 5, state(t, tr, "p").Outcomes[provider.Failed])
-		_, err := tr.RoundTrip(get(t.Context(), t, plainSite)) //nolint:bodyclose // there is none
+		_, err := tr.RoundTrip(get(t.Context(), t, plainSite))
 		require.ErrorIs(t, err, coordinator.ErrCircuitOpen)
 	})
 }
@@ -153,7 +154,7 @@ func TestRequestBodyThatFailsIsNotTheProvidersFault(t *testing.T) {
 			"too short": request(t.Context(), t, http.MethodPut, plainSite, &body{Reader: strings.NewReader("x")}),
 		} {
 			r.ContentLength = 10
-			_, err := tr.RoundTrip(r) //nolint:bodyclose // there is none
+			_, err := tr.RoundTrip(r)
 			require.Error(t, err)
 			if name == "fails" {
 				require.ErrorIs(t, err, mine)
@@ -181,7 +182,7 @@ func TestWaitIsCarried(t *testing.T) {
 			done(t, res)
 		}
 		ctx := transport.WithCall(t.Context(), coordinator.Call{Wait: time.Second})
-		_, err := tr.RoundTrip(get(ctx, t, site)) //nolint:bodyclose // there is none
+		_, err := tr.RoundTrip(get(ctx, t, site))
 		require.ErrorIs(t, err, coordinator.ErrTooLate)
 	})
 }

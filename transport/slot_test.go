@@ -54,7 +54,7 @@ func TestSlotIsHeldUntilTheBodyEnds(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, 1, state(t, tr, "p").InFlight, "a body that nobody closes keeps the slot")
 			now := transport.WithCall(t.Context(), coordinator.Call{Wait: -1})
-			_, err = tr.RoundTrip(get(now, t, site)) //nolint:bodyclose // there is none
+			_, err = tr.RoundTrip(get(now, t, site))
 			require.ErrorIs(t, err, coordinator.ErrRateLimited)
 			require.NoError(t, end(res))
 			assert.Zero(t, state(t, tr, "p").InFlight)
@@ -265,7 +265,7 @@ func TestProviderThatTakesLongerThanItsTimeoutHasFailed(t *testing.T) {
 		p.Timeout, p.Retry.Off = 100*time.Millisecond, true
 		for i := range 20 { // two timers are due at one instant
 			tr := over(t, b, p)
-			_, err := tr.RoundTrip(get(t.Context(), t, plainSite)) //nolint:bodyclose // there is none
+			_, err := tr.RoundTrip(get(t.Context(), t, plainSite))
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			s := state(t, tr, "p")
 			require.EqualValues(t, 1, s.Outcomes[provider.Failed], "%d: %v", i, s.Outcomes)

@@ -159,7 +159,7 @@ func (x *trip) result(err error) (*http.Response, error) {
 	if a.res != nil && !a.dropped && (err == nil || a.res.Body != http.NoBody) {
 		return a.res, nil
 	}
-	if over := x.r.Context().Err(); over != nil && err != nil && !isCause(a.err, x.r.Context()) {
+	if over := x.r.Context().Err(); over != nil && err != nil && !isCause(x.r.Context(), a.err) {
 		return nil, ended(err, over, a.err)
 	}
 	if a.res != nil {
@@ -172,7 +172,7 @@ func (x *trip) result(err error) (*http.Response, error) {
 }
 
 // isCause tells whether an error says that the context is over.
-func isCause(err error, ctx context.Context) bool {
+func isCause(ctx context.Context, err error) bool {
 	return errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/adapters"
+	"github.com/headgate/headgate/examples/internal/stage"
 	"github.com/headgate/headgate/internal/referee"
 	"github.com/headgate/headgate/provider"
 )
@@ -22,10 +23,10 @@ const delaySeed = 1
 // declares, all lengths of time divided by speed, and points the targets at it.
 func play(targets []*target, speed float64) (*referee.Referee, error) {
 	begin := time.Now()
-	delay := referee.Delay{Min: shorten(shortestDelay, speed), Max: shorten(longestDelay, speed)}
+	delay := referee.Delay{Min: stage.Shorten(shortestDelay, speed), Max: stage.Shorten(longestDelay, speed)}
 	plays := make([]referee.Play, len(targets))
 	for i, t := range targets {
-		scaled, limits, err := scale(t.p, speed)
+		scaled, limits, err := stage.Scale(t.p, speed)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +132,7 @@ func (o options) stage(targets []*target, told io.Writer) (*referee.Referee, err
 	}
 	fmt.Fprintln(told, text)
 	if limit := fastest(shortest); speed > limit {
-		fmt.Fprintf(told, "above speed %g utilisation suffers: timers are late by about 1ms, windows are down to %s\n", limit, short(shorten(shortest, speed)))
+		fmt.Fprintf(told, "above speed %g utilisation suffers: timers are late by about 1ms, windows are down to %s\n", limit, short(stage.Shorten(shortest, speed)))
 	}
 	return judge, nil
 }
@@ -150,7 +151,7 @@ func howLong(targets []*target, speed float64) string {
 	text += fmt.Sprintf(": the slowest is %s, %d lookups at %d per %s need %s",
 		slow.p.Slug, len(slow.jobs), binding.Max, binding.Per, short(slow.ideal))
 	if speed != 1 {
-		text += fmt.Sprintf(", here %s", short(shorten(slow.ideal, speed)))
+		text += fmt.Sprintf(", here %s", short(stage.Shorten(slow.ideal, speed)))
 	}
 	return text
 }

@@ -1,10 +1,14 @@
-// Command wrap guards one third-party call: it declares the provider, wraps the
-// call, and does what a refusal says.
+// Command wrap puts Headgate around calls that a program makes already.
 //
 //	go run ./examples/wrap
 //
-// It is offline by default: ip-api.com is played on loopback. -live asks the real
-// one.
+// First one call by hand (call.go): it declares the provider, wraps the call in 20
+// lines, and does what a refusal says. Then a whole SDK by one line (sdk.go):
+// google/go-github behind a transport, against limits that GitHub tells only in its
+// answers.
+//
+// It is offline by default: ip-api.com and api.github.com are played on loopback.
+// -live asks the real ones; it reads, and spends four requests.
 package main
 
 import (
@@ -13,120 +17,48 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"time"
+	"os/signal"
 
-	"github.com/headgate/headgate/coordinator"
-	"github.com/headgate/headgate/dialect"
-	"github.com/headgate/headgate/internal/referee"
-	"github.com/headgate/headgate/provider"
-	"github.com/headgate/headgate/registry"
+	"github.com/headgate/headgate/examples/internal/stage"
 )
 
-// geo is the declaration: what the provider says (45 a minute for an address, see
-// https://ip-api.com/docs/unban), and one a second, which is our own courtesy.
-var geo = provider.Provider{Slug: "ip-api", Throttle: provider.Throttle{RPS: 1, RPM: 45}}
-
-// locator is the wrapped call.
-type locator struct {
-	c      *coordinator.Coordinator
-	client *http.Client
-	base   string
-}
-
-func newLocator(client *http.Client, base string) (*locator, error) {
-	c, err := coordinator.New(coordinator.Config{Registry: new(registry.Registry), Providers: []provider.Provider{geo}})
-	return &locator{c, client, base}, err
-}
-
-// locate asks where an address is. Wait is how long it may wait for its turn; see
-// coordinator.Call. An error is a *coordinator.Error.
-func (l *locator) locate(ctx context.Context, ip string, wait time.Duration) (string, error) {
-	call := coordinator.Call{Provider: geo.Slug, Wait: wait, Replayable: true}
-	return coordinator.Get(ctx, l.c, call, func(ctx context.Context) (string, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.base+"/json/"+ip, nil)
-		if err != nil {
-			return "", err
-		}
-		res, err := l.client.Do(req)
-		if err != nil {
-			return "", err
-		}
-		defer res.Body.Close()
-		body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-		if err != nil {
-			return "", err
-		}
-		return string(body), dialect.Read(geo.Dialect, res, body, time.Now()).Err(nil)
-	})
-}
-
 func main() {
-	live := flag.Bool("live", false, "ask the real ip-api.com")
-	flag.Parse()
-	if err := start(*live); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	switch err := start(ctx, os.Args[1:], os.Stdout, os.Stderr); {
+	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errUsage):
+		os.Exit(2)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "wrap:", err)
 		os.Exit(1)
 	}
 }
 
-func start(live bool) error {
-	if live {
-		return run(context.Background(), os.Stdout, http.DefaultClient, "http://ip-api.com")
-	}
-	played, err := play()
-	if err != nil {
-		return err
-	}
-	defer played.Close()
-	err = run(context.Background(), os.Stdout, played.Client(), played.URL(geo.Slug))
-	fmt.Printf("violations: %d in %d calls\n", played.Report(geo.Slug).Violated, played.Report(geo.Slug).Arrivals)
-	return err
-}
+var errUsage = errors.New("wrong usage")
 
-// play plays the provider with the limits that it declares.
-func play() (*referee.Referee, error) {
-	delay := referee.Delay{Min: 10 * time.Millisecond, Max: 100 * time.Millisecond}
-	played, err := referee.New(1, referee.Play{Provider: geo, Go: delay, Back: delay, Answer: func(referee.Arrival) referee.Answer {
-		return referee.Answer{Body: `{"status":"success","country":"Simulated"}`}
-	}})
-	if err != nil {
-		return nil, err
+func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	set := flag.NewFlagSet("wrap", flag.ContinueOnError)
+	set.SetOutput(stderr)
+	live := set.Bool("live", false, "ask the real ip-api.com and api.github.com, the latter with the token in GITHUB_TOKEN, if any")
+	speed := stage.Speed(set, 60)
+	if err := stage.Parse(set, args); err != nil {
+		return errors.Join(errUsage, err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		played.Close()
-		return nil, err
-	}
-	played.Serve(listener)
-	return played, nil
-}
-
-// run locates three addresses: at once, without waiting, and in its turn.
-func run(ctx context.Context, w io.Writer, client *http.Client, base string) error {
-	l, err := newLocator(client, base)
-	if err != nil {
-		return err
-	}
-	const noWait = -1
-	for _, ask := range []struct {
-		ip   string
-		wait time.Duration
-	}{{"1.1.1.1", 0}, {"8.8.8.8", noWait}, {"9.9.9.9", 0}} {
-		start := time.Now()
-		where, err := l.locate(ctx, ask.ip, ask.wait)
-		var refusal *coordinator.Error
-		switch {
-		case errors.As(err, &refusal):
-			fmt.Fprintf(w, "%s  refused: %v\n", ask.ip, refusal)
-			fmt.Fprintf(w, "         asked %d times; it can go from %s on\n", refusal.Attempts, refusal.RetryAt.Format("15:04:05.000"))
-		case err != nil:
+	if *live {
+		if err := run(ctx, stdout, http.DefaultClient, "http://ip-api.com"); err != nil {
 			return err
-		default:
-			fmt.Fprintf(w, "%s  after %v: %s\n", ask.ip, time.Since(start).Round(10*time.Millisecond), where)
 		}
+		return read(ctx, stdout, os.Getenv("GITHUB_TOKEN"))
 	}
-	return l.c.Shutdown(ctx)
+	if err := playCall(ctx, stdout); err != nil {
+		return err
+	}
+	listener, err := stage.Loopback()
+	if err != nil {
+		return err
+	}
+	return playSDK(ctx, stdout, listener, *speed)
 }
