@@ -48,7 +48,10 @@ func (a *adaptive) look(now time.Duration) time.Duration {
 	if at <= now {
 		return now
 	}
-	return min(at, a.since+time.Second) // it may have grown by then
+	if grows := a.since + a.span(); grows > now {
+		at = min(at, grows)
+	}
+	return at
 }
 
 func (a *adaptive) went(now time.Duration) {
@@ -61,7 +64,7 @@ func (a *adaptive) went(now time.Duration) {
 // grow adds a step for each second of which at least half was used. A second in
 // which less than one call could go lasts until one could have.
 func (a *adaptive) grow(now time.Duration) {
-	span := max(time.Second, time.Duration(float64(time.Second)/a.rate))
+	span := a.span()
 	if now-a.since < span {
 		return
 	}
@@ -72,6 +75,10 @@ func (a *adaptive) grow(now time.Duration) {
 		}
 	}
 	a.since, a.used = now, 0
+}
+
+func (a *adaptive) span() time.Duration {
+	return max(time.Second, time.Duration(float64(time.Second)/a.rate))
 }
 
 // lately is how many calls a second went in the last 10 s.

@@ -146,7 +146,7 @@ func (l *lane) check(call Call) (detail string) {
 // tooHeavy returns the first limit that can never admit such a cost.
 func (r *route) tooHeavy(cost []int64) *limitGate {
 	for i, g := range r.limits {
-		if n := cost[r.skip+i]; n > 0 && n > g.rule.Heaviest() {
+		if n := cost[r.skip+i]; n > 0 && n > max(g.rule.Heaviest(), g.declared) {
 			return g
 		}
 	}

@@ -28,3 +28,13 @@ func (c *Coordinator) Parts(slug string) int {
 	defer l.mu.Unlock()
 	return len(l.parts) + len(l.routes)
 }
+
+// HoldLane runs f while the lane's lock is held, then gives a lease back under the
+// same lock and lets go who may go now.
+func (c *Coordinator) HoldLane(slug string, f func(), ls *Lease) {
+	l := (*c.lanes.Load())[slug]
+	l.lock()
+	f()
+	l.giveBack(ls)
+	l.tell(l.unlock())
+}

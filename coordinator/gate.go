@@ -39,12 +39,14 @@ type limitGate struct {
 	spentAt   time.Duration // when that was
 	trial     time.Duration // without a told reset: the last guess
 	told      told          // what answers say is left
+	declared  int64         // the largest cost under the declared size
 	learned   int64         // the told size in force; 0: the declared one
 	maxUntil  time.Duration // for so long
 }
 
 func (l *lane) newLimitGate(d provider.Limit) *limitGate {
 	g := &limitGate{l: l, d: d, rule: l.fresh[d.Name].Fresh()}
+	g.declared = g.rule.Heaviest()
 	g.Init(g, d.Algorithm == provider.InFlight && d.Scope == provider.ScopeProvider)
 	return g
 }
@@ -54,7 +56,11 @@ func (g *limitGate) Look(now time.Duration, n int64) time.Duration {
 	if g.learned != 0 && now >= g.maxUntil {
 		g.resize(g.d.Max)
 	}
-	at := max(g.rule.Look(g.l.now, n), g.notBefore)
+	at := g.rule.Look(g.l.now, n)
+	if g.learned != 0 && at > g.maxUntil {
+		at = max(g.maxUntil, now) // its declared size is back by then
+	}
+	at = max(at, g.notBefore)
 	if g.told.until != 0 {
 		at = max(at, g.told.closed(now, n, g.rule.Held()))
 	}

@@ -29,6 +29,9 @@ type told struct {
 	from  *Lease        // whose answer was the last to tell
 }
 
+// most is more than any quota holds.
+const most = 1 << 53
+
 // sameReset is by how much the told instants of one reset differ: most are written
 // in whole seconds.
 const sameReset = 2 * time.Second
@@ -55,17 +58,17 @@ func (t *told) learn(ls *Lease, m mark, left int64, now, until time.Duration) {
 	if now < t.until && until < t.until-sameReset {
 		return // of a window that is over
 	}
-	most := t.went + max(0, left-m.other-(t.went-m.went))
+	bound := t.went + max(0, left-m.other-(t.went-m.went))
 	if now >= t.until || until > t.until+sameReset { // a new window
-		*t = told{went: t.went, until: until, most: most, by: ls.granted.Mono, least: left, from: ls}
+		*t = told{went: t.went, until: until, most: bound, by: ls.granted.Mono, least: left, from: ls}
 		return
 	}
 	t.until, t.from = max(t.until, until), ls
 	t.least = min(t.least, left)
 	if ls.granted.Mono >= t.by {
-		t.most, t.by = most, ls.granted.Mono
+		t.most, t.by = bound, ls.granted.Mono
 	} else {
-		t.most = min(t.most, most)
+		t.most = min(t.most, bound)
 	}
 }
 
@@ -97,6 +100,8 @@ func (l *lane) learn(ls *Lease, budgets []provider.Budget) {
 		return
 	}
 	for _, b := range budgets {
+		b.Reset = min(b.Reset, longestAdvice)
+		b.Remaining = min(max(b.Remaining, 0), most)
 		g, i := ls.route.limitOf(b)
 		if g != nil {
 			l.learnMax(g, b)
@@ -172,7 +177,7 @@ func (r *route) limitOf(b provider.Budget) (*limitGate, int) {
 // learnMax takes a told size of a limit: a lower one until its reset, a higher one,
 // where that is allowed, until it is told otherwise.
 func (l *lane) learnMax(g *limitGate, b provider.Budget) {
-	if !b.HasLimit || b.Limit <= 0 || g.d.Algorithm == provider.InFlight || b.Limit > g.d.Max && l.t.Learn != provider.LearnRaise {
+	if !b.HasLimit || b.Limit <= 0 || b.Limit > most || g.d.Algorithm == provider.InFlight || b.Limit > g.d.Max && l.t.Learn != provider.LearnRaise {
 		return
 	}
 	g.maxUntil = l.resetOf(b, g)

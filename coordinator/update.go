@@ -160,7 +160,7 @@ func (l *lane) renewLimits(gates map[string]*limitGate, declared map[string]prov
 			continue
 		}
 		g.rule, _ = limit.Replace(g.rule, d, l.now)
-		g.d = d
+		g.d, g.declared = d, l.fresh[d.Name].Heaviest()
 		kept[name] = g
 	}
 	return kept

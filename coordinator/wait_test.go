@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -165,30 +166,35 @@ func TestExcessPolicies(t *testing.T) {
 	}
 }
 
-// The race of grant and cancel, on purpose: the waiter's context ends at the very
-// instant of its turn. Whatever wins, its unit must not be lost.
+// The race of grant and cancel, on purpose: the turn of a waiter comes while its
+// goroutine is on its way to say that it gives up. Both happen under the lane's
+// lock, one after the other: the cancel is seen first, the lock is held until the
+// turn has come. The unit of a turn that nobody uses must come back at once.
 func TestGrantMeetsCancel(t *testing.T) {
 	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
-		both := 0
-		for range 200 {
-			require.NoError(t, c.Do(t.Context(), to, ok))
-			start := time.Now()
+		for range 20 {
+			ls, err := c.Acquire(t.Context(), to)
+			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(second+1, cancel)
-			err := c.Do(ctx, to, ok)
-			if err != nil {
-				both++
-			} else {
-				time.Sleep(second + 1)
-			}
-			cancel()
-			require.NoError(t, c.Do(t.Context(), to, ok))
-			if err != nil {
-				require.Equal(t, second+1, time.Since(start), "the unit of a turn that met its cancel is lost")
-			}
+			got := make(chan error, 1)
+			asked := false
+			go func() {
+				got <- c.Do(ctx, to, func(context.Context) error { asked = true; return nil })
+			}()
+			synctest.Wait()
+			c.HoldLane("p", func() {
+				cancel()
+				for range 100 { // the waiter runs up to the lock
+					runtime.Gosched()
+				}
+			}, ls)
+			require.ErrorIs(t, <-got, context.Canceled)
+			assert.False(t, asked)
+			now := to
+			now.Wait = -1
+			require.NoError(t, c.Do(t.Context(), now, ok), "the unit of a turn that met its cancel is lost")
 			time.Sleep(2 * second)
 		}
-		t.Logf("the cancel won or met its turn in %d of 200", both)
 	}, declare(provider.Throttle{RPS: 1}))
 }
 

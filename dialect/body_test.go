@@ -58,7 +58,8 @@ func TestDecode(t *testing.T) {
 		"deflate, raw":     {[]string{"deflate"}, fl, 1 << 20, text, true},
 		"two":              {[]string{"deflate", "gzip"}, encode(t, "gzip", zl), 1 << 20, text, true},
 		"two in a line":    {[]string{"deflate, gzip"}, encode(t, "gzip", zl), 1 << 20, text, true},
-		"too many":         {[]string{"gzip, gzip, gzip, gzip"}, gz, 1 << 20, nil, false},
+		"three":            {[]string{"gzip, gzip, gzip"}, encode(t, "gzip", encode(t, "gzip", gz)), 1 << 20, text, true},
+		"too many":         {[]string{"gzip, gzip", "gzip, gzip"}, encode(t, "gzip", encode(t, "gzip", encode(t, "gzip", gz))), 1 << 20, nil, false},
 		"br":               {[]string{"br"}, text, 1 << 20, nil, false},
 		"zstd around gzip": {[]string{"gzip, zstd"}, gz, 1 << 20, nil, false},
 		"not gzip":         {[]string{"gzip"}, text, 1 << 20, nil, false},
@@ -108,6 +109,8 @@ func TestAnEncodedBodyIsReadAndAnUnknownEncodingSkipped(t *testing.T) {
 }
 
 func TestSignalsSeeTheFirst64KiBAndAmountsOneMiB(t *testing.T) {
+	assert.Equal(t, 64<<10, dialect.MaxSignalBody)
+	assert.Equal(t, 1<<20, dialect.MaxUsedBody)
 	d := declare(t, "used: {credits: {json: $.used}}\n"+lying)
 	long := func(n int, body string) []byte { // of n bytes
 		return []byte(body + strings.Repeat(" ", n-len(body)-1) + "\n")
@@ -121,6 +124,7 @@ func TestSignalsSeeTheFirst64KiBAndAmountsOneMiB(t *testing.T) {
 	assert.Equal(t, costing("credits", 3, ok()), f, "JSON that is longer is no error's body")
 	assert.Equal(t, int64(3), dialect.Read(d, answered(200), padded(dialect.MaxUsedBody), now).Used["credits"])
 	assert.Empty(t, dialect.Read(d, answered(200), padded(dialect.MaxUsedBody+1), now).Used)
+	assert.Empty(t, dialect.Read(d, answered(200), long(dialect.MaxUsedBody+1, `{"used":3}`), now).Used, "who knows what follows")
 	assert.Equal(t, provider.QuotaSpent, dialect.Read(d, answered(200), long(2<<20, "API count exceeded"), now).Outcome)
 	at := declare(t, `signals: [{body: needle, outcome: failed}]`)
 	hay := bytes.Repeat([]byte("-"), dialect.MaxSignalBody)
@@ -154,7 +158,8 @@ signals:
 	}
 	inside := strings.Repeat("[", 198) + `{"wait":5}` + strings.Repeat("]", 198)
 	assert.Equal(t, 5*s, dialect.Read(d, answered(429), []byte(inside), now).RetryAfter, "brackets within the bound are read")
-	assert.Equal(t, 5*s, dialect.Read(d, answered(429), []byte(`{"t":"`+strings.Repeat("[", 300)+`\"","wait":5}`), now).RetryAfter, "brackets in a string do not count")
+	assert.Zero(t, dialect.Read(d, answered(429), []byte("[[["+inside+"]]]"), now).RetryAfter, "deeper they are not")
+	assert.Equal(t, 5*s, dialect.Read(d, answered(429), []byte(`{"t":"\"`+strings.Repeat("[", 300)+`","wait":5}`), now).RetryAfter, "brackets in a string do not count")
 }
 
 func TestReadLeavesTheBodyAlone(t *testing.T) {

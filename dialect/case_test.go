@@ -119,14 +119,15 @@ signals:
 
 func TestCase15_A200WithAnErrorInItIsNoSuccess(t *testing.T) {
 	for body, want := range map[string]provider.Outcome{
-		`{"errors":[{"extensions":{"code":"THROTTLED"}}]}`: provider.RateLimited,
-		`{"status":"OVER_QUERY_LIMIT"}`:                    provider.RateLimited,
-		`{"status":429}`:                                   provider.RateLimited,
-		"API count exceeded - Increase Quota":              provider.QuotaSpent,
-		"\ufeff\r\n API count exceeded":                    provider.QuotaSpent,
-		`{"status":200,"note":"API count exceeded"}`:       provider.OK,
-		`{"status":"OK","errors":[]}`:                      provider.OK,
-		`{"status":4290}`:                                  provider.OK,
+		`{"errors":[{"extensions":{"code":"THROTTLED"}}]}`:   provider.RateLimited,
+		`{"status":"OVER_QUERY_LIMIT"}`:                      provider.RateLimited,
+		`{"status":429}`:                                     provider.RateLimited,
+		"API count exceeded - Increase Quota":                provider.QuotaSpent,
+		"\ufeff\r\n API count exceeded":                      provider.QuotaSpent,
+		`{"status":200,"note":"API count exceeded"}`:         provider.OK,
+		`{"status":"OK","errors":[]}`:                        provider.OK,
+		`{"errors":[{"extensions":{"code":"UNTHROTTLED"}}]}`: provider.OK,
+		`{"status":4290}`:                                    provider.OK,
 	} {
 		assert.Equal(t, want, readBy(t, lying, 200, body).Outcome, body)
 	}

@@ -35,9 +35,10 @@ func duration(value string) (time.Duration, bool) {
 			return 0, false
 		}
 		d, ok := oneUnit(m[1], units[m[2]])
-		if !ok || sum+d > longest {
+		if !ok {
 			return 0, false
 		}
+		// Without overflow: 100 characters hold 20 parts of ten years at most.
 		sum, rest = sum+d, strings.TrimSpace(rest[len(m[0]):])
 	}
 	return sum, value != ""

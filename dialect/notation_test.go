@@ -50,7 +50,7 @@ func TestEachNotation(t *testing.T) {
 			"60": none, "-5s": none, "+5s": none, "5S": none, "5x": none, "s": none, "1h garbage": none, "99999999h": none, "999999999999999999999d": none, "00:61:00": none, "": none, "1e3s": none,
 			strings.Repeat("1h", 60): none},
 		"": {"47": 47 * s, "1772449260": time.Minute, "1772449260000": time.Minute, "6m0s": 6 * time.Minute, "2026-03-02T11:05Z": 5 * time.Minute, "Mon, 02 Mar 2026 11:01:00 GMT": time.Minute,
-			"47,900": 47 * s, "99999999999999999999": none, "soon": none, "-47": none, "inf": none},
+			"47,900": 47 * s, "200000000": 200000000 * s, "99999999999999999999": none, "soon": none, "-47": none, "inf": none},
 	} {
 		for value, want := range values {
 			assert.Equal(t, want, as(notation, value), "%s %q", notation, value)

@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,10 @@ func TestSourcesFindTheirValue(t *testing.T) {
 		want    provider.Feedback
 	}{
 		"milliseconds in Retry-After":                       {`retry_after: [{header: Retry-After, as: milliseconds}]`, 429, []string{"Retry-After: 6457"}, "", limited(6457 * time.Millisecond)},
-		"a claimed header without advice is not read again": {`retry_after: [{header: Retry-After, as: milliseconds}]`, 429, []string{"Retry-After: 0.0"}, "", limited(0)},
+		"a claimed header without advice is not read again": {`retry_after: [{header: Retry-After, as: milliseconds}]`, 429, []string{"Retry-After: Mon, 02 Mar 2026 11:00:05 GMT"}, "", limited(0)},
+		"of budgets at zero the latest": {"budgets:\n  - {name: a, remaining: {header: L}, reset: {header: A}}\n  - {name: b, remaining: {header: L}, reset: {header: B}}\n  - {name: c, reset: {header: C}}", 429,
+			[]string{"L: 0", "A: 9", "B: 5", "C: 60"}, "", limited(9*s, budget("a", unknown, 0, 9*s, 0), budget("b", unknown, 0, 5*s, 0), budget("c", unknown, unknown, time.Minute, 0))},
+		"an amount out of reason": {"used: {credits: {header: L}}\nbudgets: [{name: a, remaining: {header: L}, used: {header: L}}]", 200, []string{"L: 9223372036854775807.5"}, "", ok()},
 		"milliseconds in a reset": {`budgets: [{name: a, remaining: {header: X-Rate-Limit-Remaining}, reset: {header: X-Rate-Limit-Reset, as: milliseconds}}]`, 429,
 			[]string{"X-Rate-Limit-Limit: 10", "X-Rate-Limit-Remaining: 0", "X-Rate-Limit-Reset: 600000"}, "", limited(10*time.Minute, budget("a", unknown, 0, 10*time.Minute, 0))},
 		"line by key":                {compute(`pattern: 'HighCostGet30Min;(\d+)'`), 200, resources, "", ok(budget("a", unknown, 707, 0, 0))},
@@ -118,6 +122,10 @@ func TestHostileFields(t *testing.T) {
 		many = append(many, `RateLimit-Policy: 5;w=1`)
 	}
 	assert.LessOrEqual(t, len(readBy(t, "", 200, "", many...).Budgets), 64)
+	for i := range 100 {
+		many[i] = "X-RateLimit-Remaining-" + strconv.Itoa(i) + ": 1"
+	}
+	assert.Len(t, readBy(t, "", 200, "", many[:100]...).Budgets, 64)
 }
 
 // An unvalidated declaration may be nonsense: it reads nothing, and does not panic.

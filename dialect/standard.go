@@ -106,7 +106,7 @@ func roleOf(family int, rest string) (role func(*group) *[]string, name string) 
 			continue
 		}
 		name = strings.Trim(before+"-"+after, "-")
-		if len(name) > maxName || strings.Contains(name, "retry") || strings.Contains(name, "policy") {
+		if len(name) > maxName {
 			return nil, ""
 		}
 		return r.of, name

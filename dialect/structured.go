@@ -141,7 +141,7 @@ func itemOf(m httpsfv.Member) (name string, number int64, params *httpsfv.Params
 	case httpsfv.Token:
 		name = string(v)
 	case int64:
-		return "", v, item.Params, v > 0
+		return "", v, item.Params, true
 	}
 	return name, 0, item.Params, name != "" && len(name) <= maxName
 }

@@ -63,4 +63,6 @@ var standardVectors = []vector{
 		body: `{"type":"https://iana.org/assignments/http-problem-types#abnormal-usage-detected"}`, want: limited(0)},
 	{id: "D13", status: 400, lines: []string{"Content-Type: application/problem+json"},
 		body: `{"type":"about:blank"}`, want: told(provider.Rejected, 0)},
+	{id: "D13", dialect: "only: true", status: 429, lines: []string{"Content-Type: application/problem+json"},
+		body: `{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded"}`, want: limited(0)},
 }

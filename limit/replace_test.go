@@ -145,6 +145,9 @@ func TestReplaceInSlots(t *testing.T) {
 			r = replace(t, r, provider.Limit{Max: 3000, Per: per, Algorithm: algorithm}, at(now))
 			require.Equal(t, int64(2000), r.Usage(at(now)).Used, per)
 			require.GreaterOrEqual(t, r.When(at(now), 1001), time.Millisecond+r.spec.per+1, "the first of the 2000 leaves no sooner")
+			r.Correct(at(now), at(now), -1)
+			require.Equal(t, int64(1999), r.Usage(at(now)).Used, "the last is found again")
+			r.Correct(at(now), at(now), 1)
 		}
 		for range 3000 {
 			now += 2 * time.Millisecond

@@ -133,11 +133,8 @@ func (r *ring) insert(at time.Duration, n int64, slot time.Duration) {
 			r.insert(at, n, slot)
 			return
 		}
-		if i = r.open(i); i < 0 {
-			i = 0 // the units join the entry that is now first
-		} else {
-			*r.entry(i) = entry{at: at, sum: r.before(i)}
-		}
+		i = r.open(i)
+		*r.entry(i) = entry{at: at, sum: r.before(i)}
 	}
 	for j := i; j < int(r.size); j++ {
 		r.entry(j).sum += uint64(n)
@@ -146,14 +143,11 @@ func (r *ring) insert(at time.Duration, n int64, slot time.Duration) {
 }
 
 // open makes a place before entry i and returns where it is. A full ring folds
-// its first entry for it; -1 where that would be the place itself.
+// its first entry for it.
 func (r *ring) open(i int) int {
 	if r.size == most {
-		if i == 0 {
-			return -1
-		}
 		r.fold()
-		i--
+		i = max(i-1, 0)
 	}
 	if int(r.size) == len(r.entries) {
 		r.grow()

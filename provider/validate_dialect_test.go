@@ -89,6 +89,8 @@ func TestASignalIsHiddenOnlyByOneThatAlwaysWinsOverIt(t *testing.T) {
 		"another body":            {[]Signal{{Body: "y", Outcome: Failed}, both}, false},
 		"another header":          {[]Signal{{Header: &Match{Name: "A", Equals: "2"}, Outcome: Failed}, both}, false},
 		"JSON hides":              {[]Signal{{JSON: &Match{Path: "$.a", Equals: "1"}, Outcome: Failed}, both}, true},
+		"another JSON":            {[]Signal{{JSON: &Match{Path: "$.a", Equals: "2"}, Outcome: Failed}, both}, false},
+		"a first status is left":  {[]Signal{on(404), on(410, 404)}, false},
 		"any status is not one":   {[]Signal{on(404), body}, false},
 		"body of any status":      {[]Signal{body, body}, true},
 		"body with and without":   {[]Signal{{Status: []int{200}, Body: "x", Outcome: Failed}, body}, false},

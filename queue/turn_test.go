@@ -194,12 +194,12 @@ func TestPrioritiesShare(t *testing.T) {
 // TestOneRound: a call of a flow that comes new goes within one round of those
 // that wait, however many of theirs there are and whenever it comes.
 func TestOneRound(t *testing.T) {
-	for at := range 40 {
+	for at := range 20 {
 		w := newWorld(t)
 		w.blind = true
 		r := route(w.gate(&spacing{every: second}))
 		for i := range 10 {
-			for range 1 + 500*(i%2) { // every other flow has one call only
+			for range 1 + 50*(i%2) { // every other flow has one call only
 				w.add(r, fmt.Sprint(i), 1)
 			}
 		}

@@ -94,7 +94,7 @@ func TestColdGateBlocksNobody(t *testing.T) {
 		w.bound = 1000
 		all := w.gate(&window{limit: 10, per: 10 * second})
 		shut, open := w.gate(&pause{until: time.Hour}), w.gate(&window{limit: 100, per: second})
-		for i := range 300 {
+		for i := range 150 {
 			w.after(time.Duration(i)*second*9/10, func() { w.add(route(all, open), "a", 1) })
 			if i%20 == 0 {
 				w.after(time.Duration(i)*second*8/10, func() { w.add(route(all, open), "c", 7) })
@@ -112,7 +112,7 @@ func TestColdGateBlocksNobody(t *testing.T) {
 			require.NotEqual(t, "b", c.flow.Name)
 			at = append(at, c.at)
 		}
-		require.Len(t, at, 315)
+		require.Len(t, at, 158)
 		return at
 	}
 	assert.Equal(t, run(false), run(true))

@@ -106,6 +106,7 @@ func TestWhatMayBeSentTwiceIsAndNothingElse(t *testing.T) {
 					assert.EqualValues(t, 1, b.closed.Load(), "every response is closed, once")
 				}
 				assert.Zero(t, state(t, tr, "p").InFlight)
+				assert.EqualValues(t, test.sent-1, state(t, tr, "p").Retries, "nobody waits for what cannot be sent")
 			})
 		})
 	}

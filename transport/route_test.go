@@ -63,6 +63,8 @@ func TestRequestsAreRoutedByTheirURL(t *testing.T) {
 		{"GET", "https://api.example.com/v1/range/1--x", "v1", ""},
 		{"GET", "https://api.example.com/v1/range/-2-x", "v1", ""},
 		{"GET", "https://api.example.com/v1/range/1-2-xx", "v1", ""},
+		{"GET", "https://api.example.com/v1/range/1", "v1", ""},
+		{"GET", "https://api.example.com/v1/range/1-", "v1", ""},
 		{"GET", "https://api.example.com/v1/find", "v1", "find"},
 		{"GET", "https://api.example.com/v1/find?kind=ip&q=1", "v1", "find-ip"},
 		{"GET", "https://api.example.com/v1/find?kind=ip&six=1", "v1", "find-ip6"},

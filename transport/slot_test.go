@@ -143,6 +143,34 @@ func TestUpgradedConnectionWorksBothWaysAndHoldsItsSlot(t *testing.T) {
 	})
 }
 
+// socket is a connection that can end one direction.
+type socket struct {
+	body
+	io.Writer
+	ended bool
+}
+
+func (s *socket) CloseWrite() error {
+	s.ended = true
+	return nil
+}
+
+func TestUpgradedConnectionCanEndOneDirection(t *testing.T) {
+	var s socket
+	tr := over(t, base(func(r *http.Request) (*http.Response, error) {
+		res := answer(r, http.StatusSwitchingProtocols, "")
+		res.Body = &s
+		return res, nil
+	}), api(one))
+	res, err := tr.RoundTrip(get(t.Context(), t, site))
+	require.NoError(t, err)
+	require.NoError(t, res.Body.(interface{ CloseWrite() error }).CloseWrite())
+	assert.True(t, s.ended)
+	assert.Equal(t, 1, state(t, tr, "p").InFlight, "the other direction is open")
+	require.NoError(t, res.Body.Close())
+	assert.Zero(t, state(t, tr, "p").InFlight)
+}
+
 func TestStreamArrivesAsItIsWritten(t *testing.T) {
 	served(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -33,6 +33,10 @@ import (
 // to its end: who never closes a body keeps the slot. Waiting ends with the
 // request's context; the deprecated Request.Cancel reaches only Base.
 //
+// The first request under a lease of its provider (in the function of Do, Get or
+// Execute) goes under that lease: whoever has the lease decides on waiting, on the
+// slot and on what is sent again. Any further request takes units of its own.
+//
 // A request is sent again only if its body can be had again: no body, or GetBody.
 // After a refusal for its rate that is enough; after a failure its method must be
 // idempotent, too (GET, HEAD, OPTIONS, TRACE, PUT, DELETE, or an Idempotency-Key
@@ -93,7 +97,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.base().RoundTrip(r)
 	}
 	x := &trip{base: t.base(), r: r, to: to, rewinds: rewinds(r)}
-	if ls := claim(r.Context(), t.Coordinator, call.Provider); ls != nil {
+	if ls, ok := coordinator.LeaseFrom(r.Context()); ok && ls.Claim(t.Coordinator, to.slug) {
 		return x.under(ls)
 	}
 	call.Replayable = x.rewinds && (call.Replayable || idempotent(r))

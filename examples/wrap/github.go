@@ -23,8 +23,8 @@ const (
 	takenCore  = 4960 // of 5000
 	takenSeek  = 20   // of 30 searches a minute
 	secondary  = time.Minute
-	adviceAt   = 8  // this call meets a secondary limit that tells retry-after
-	silentAt   = 20 // and this one another that does not
+	adviceAt   = 8  // from this call on a secondary limit that tells retry-after
+	silentAt   = 20 // and from this one on another that does not
 	othersRush = 30 // at this core call the other program takes what is left of the hour
 
 	// busy is by how much this machine may be late to send what it should have sent
@@ -52,7 +52,9 @@ type hub struct {
 	mu      sync.Mutex
 	calls   int       // that arrived
 	asked   int       // of these, that core was to answer
-	refused int       // by the hub's whim
+	whims   int       // secondary limits so far
+	refused int       // of these, not answered
+	rush    time.Time // the other program took what was left of the hour
 	since   time.Time // of the last secondary limit: its answer was out
 	until   time.Time // nothing may come before
 	early   int       // calls that came all the same
@@ -125,6 +127,7 @@ type answer struct {
 	status int
 	after  time.Duration // retry-after
 	body   string
+	begins bool // a secondary limit
 }
 
 func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -143,7 +146,7 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.network.Pass(r.Context())
 	leave(provider.OfStatus(a.status))
 	h.head(w.Header(), a, q, reset)
-	if a.body == aboutSecondary {
+	if a.begins {
 		h.close(a)
 	}
 	w.WriteHeader(a.status)
@@ -170,25 +173,46 @@ func (h *hub) arrive(endpoint string, ok bool) (a answer, q quota, reset time.Ti
 	}
 	switch {
 	case !ok:
-		a = answer{status: http.StatusTooManyRequests, body: aboutPrimary} // the referee has counted it
+		h.refused++
+		a = answer{status: http.StatusTooManyRequests, body: aboutPrimary}
 	case now.Before(h.until):
 		h.refused++
-		if now.After(h.since.Add(2*h.network.Max + busy)) {
+		if !h.wasOut(now, h.since) {
 			h.early++
 		}
 		a = answer{status: http.StatusForbidden, body: aboutSecondary, after: h.until.Sub(now)}
-	case h.calls == adviceAt:
+	case h.whims == 0 && h.calls >= adviceAt:
+		h.whims++
 		h.refused++
-		a = answer{status: http.StatusForbidden, body: aboutSecondary, after: h.short(secondary)}
-	case h.calls == silentAt:
+		a = answer{status: http.StatusForbidden, body: aboutSecondary, after: h.short(secondary), begins: true}
+	case h.whims == 1 && h.calls >= silentAt:
+		h.whims++
 		h.refused++
-		a = answer{status: http.StatusTooManyRequests, body: aboutSecondary}
-	case h.asked == othersRush && endpoint != "search":
+		a = answer{status: http.StatusTooManyRequests, body: aboutSecondary, begins: true}
+	case h.rush.IsZero() && h.asked >= othersRush && endpoint != "search":
 		h.refused++
+		h.rush = now
 		h.others(endpoint, counted.max-counted.used)
 		a = answer{status: http.StatusForbidden, body: aboutPrimary}
 	}
 	return a, *counted, reset
+}
+
+// wasOut tells that a call which arrived at an instant may have been sent before
+// what was told at another could be known.
+func (h *hub) wasOut(at, told time.Time) bool { return at.Before(told.Add(2*h.network.Max + busy)) }
+
+// violations are the referee's: of calls that could know better, and of those that
+// were out as the other program took what was left.
+func (h *hub) violations() (known, out int) {
+	for _, v := range h.judge.Report("github").Violations {
+		if v.Limit == h.core.name && !v.At.Before(h.rush) && h.wasOut(v.At, h.rush) {
+			out++
+		} else {
+			known++
+		}
+	}
+	return known, out
 }
 
 // close begins a secondary limit, as its answer goes out.
@@ -196,10 +220,7 @@ func (h *hub) close(a answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.since = time.Now()
-	until := h.since.Add(cmp.Or(a.after, h.short(secondary)))
-	if until.After(h.until) {
-		h.until = until
-	}
+	h.until = h.since.Add(cmp.Or(a.after, h.short(secondary)))
 }
 
 // head writes the fields as GitHub does. At another speed than 1 the seconds have

@@ -128,10 +128,11 @@ func (h *hub) report(told *log, failed error) {
 		all = "not all answered"
 	}
 	told.printf("%d issues, %d comments, %d searches: %s", issues, comments, searches, all)
-	told.printf("violations: %d, sent while told to wait: %d, in %d calls; GitHub refused %d and got them again",
-		h.judge.Report("github").Violated, h.early, h.calls, h.refused)
-	told.printf("utilisation: the quota was back after %v, which is %s of the time", h.short(hourLeft),
-		stage.Percent(float64(h.short(hourLeft)), float64(elapsed)))
+	violations, out := h.violations()
+	told.printf("violations: %d, sent while told to wait: %d, in %d calls", violations, h.early, h.calls)
+	told.printf("GitHub refused %d for what nobody could know, %d of them out as another program took what was left", h.refused, out)
+	told.printf("utilisation: %s: the quota was back after %v, and all was done after %v",
+		stage.Percent(float64(h.short(hourLeft)), float64(elapsed)), h.short(hourLeft), elapsed.Round(10*time.Millisecond))
 }
 
 // log writes lines with the time since the beginning. It is safe for concurrent
@@ -139,14 +140,20 @@ func (h *hub) report(told *log, failed error) {
 type log struct {
 	begin time.Time
 
-	mu sync.Mutex
-	w  io.Writer
+	mu   sync.Mutex
+	w    io.Writer
+	last string
 }
 
+// printf writes a line, unless the last one was the same.
 func (l *log) printf(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintf(l.w, "%6.2fs  %s\n", time.Since(l.begin).Seconds(), fmt.Sprintf(format, args...))
+	line := fmt.Sprintf(format, args...)
+	if line != l.last {
+		fmt.Fprintf(l.w, "%6.2fs  %s\n", time.Since(l.begin).Seconds(), line)
+	}
+	l.last = line
 }
 
 // hooks tells of each pause.
