@@ -154,12 +154,23 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 			ls.use(gi, charged)
 		}
 		if ls.hasArrived(g) {
-			g.rule.Correct(ls.arrived, l.now, charged-n)
+			g.rule.Correct(ls.chargedAt(g), l.now, charged-n)
 		} else {
 			g.rule.Settle(ls.granted, at, n, charged)
 		}
 		l.q.Touch(&g.Gate)
 	}
+}
+
+// chargedAt is the instant from which the lease's units count in g.
+func (ls *Lease) chargedAt(g *limitGate) limit.Now {
+	switch {
+	case g.rule.Sent():
+		return ls.granted
+	case ls.hasArrived(g):
+		return ls.arrived
+	}
+	return ls.settled
 }
 
 func charges(d provider.Limit, o provider.Outcome) bool {
@@ -195,14 +206,7 @@ func (l *lane) correct(ls *Lease, used map[string]int64) {
 			before = ls.used[gi]
 		}
 		ls.use(gi, max(n, 0))
-		settled := ls.settled
-		switch {
-		case g.rule.Sent():
-			settled = ls.granted
-		case ls.hasArrived(g):
-			settled = ls.arrived
-		}
-		g.rule.Correct(settled, l.now, ls.used[gi]-before)
+		g.rule.Correct(ls.chargedAt(g), l.now, ls.used[gi]-before)
 		l.q.Touch(&g.Gate)
 	}
 }

@@ -88,12 +88,12 @@ func (a *answer) amounts(s provider.Source) []string {
 	if s == (provider.Source{}) {
 		return nil
 	}
-	return a.find(s, false)
+	return find(s, a.texts(s, MaxUsedBody), false)
 }
 
 func (a *answer) reset(q *quota, s provider.Source) {
 	if s.As != "rate" {
-		q.Reset, q.HasReset = a.time(s)
+		q.Reset, q.HasReset = a.time(s, MaxUsedBody)
 		return
 	}
 	for _, v := range a.amounts(s) {
@@ -108,7 +108,7 @@ func (a *answer) reset(q *quota, s provider.Source) {
 // window reads a budget's window, or takes it from the name of a header.
 func (a *answer) window(s *provider.BudgetSource) time.Duration {
 	if s.Window != (provider.Source{}) {
-		for _, v := range a.find(s.Window, s.Window.As == "duration") {
+		for _, v := range find(s.Window, a.texts(s.Window, MaxUsedBody), s.Window.As == "duration") {
 			if w, ok := a.windowLength(v, s.Window.As); ok {
 				return w
 			}

@@ -10,7 +10,7 @@ import (
 // the declared sources in their order, then the conventions.
 func (a *answer) advice(d *provider.Dialect) time.Duration {
 	for _, s := range d.RetryAfter {
-		if w, ok := a.time(s); ok && w > 0 {
+		if w, ok := a.time(s, MaxSignalBody); ok && w > 0 {
 			return w
 		}
 	}
@@ -42,18 +42,18 @@ var advices = []struct{ name, as string }{
 
 // time reads a source of a wait or a reset: of several values the latest, never
 // earlier than told. ok says that there is a usable one, which may be 0.
-func (a *answer) time(s provider.Source) (w time.Duration, ok bool) {
+func (a *answer) time(s provider.Source, most int) (w time.Duration, ok bool) {
 	if s == (provider.Source{}) {
 		return 0, false
 	}
-	whole := true
+	texts, whole := a.texts(s, most), true
 	switch s.As {
 	case "seconds", "milliseconds", "epoch", "epoch_ms", "rfc3339":
 		whole = false
 	case "":
-		whole = !split(a.texts(s))
+		whole = !split(texts)
 	}
-	return a.latest(a.find(s, whole), s.As)
+	return a.latest(find(s, texts, whole), s.As)
 }
 
 // latest is the longest of the values that are usable.

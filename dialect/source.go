@@ -14,10 +14,9 @@ import (
 // maxFound bounds how many values one source may find.
 const maxFound = 1024
 
-// find returns the values that a source finds; where there are several the
-// strictest counts. whole tells that a value may itself hold commas.
-func (a *answer) find(s provider.Source, whole bool) []string {
-	texts := a.texts(s)
+// find returns the values that a source finds in its texts; where there are
+// several the strictest counts. whole tells that a value may itself hold commas.
+func find(s provider.Source, texts []string, whole bool) []string {
 	if s.Pattern != "" {
 		return pick(captures(s.Pattern, texts), s.Index)
 	}
@@ -49,15 +48,15 @@ func pick(values []string, index int) []string {
 	return nil
 }
 
-// texts returns what stands in a source's place.
-func (a *answer) texts(s provider.Source) []string {
+// texts returns what stands in a source's place, in a body of at most most bytes.
+func (a *answer) texts(s provider.Source, most int) []string {
 	switch {
 	case s.Header != "":
 		return a.lines(s.Header)
 	case s.JSON != "":
-		return a.nodes(s.JSON, MaxUsedBody)
+		return a.nodes(s.JSON, most)
 	case s.Body:
-		if text := a.bodyText(MaxUsedBody); len(text) > 0 {
+		if text := a.bodyText(most); len(text) > 0 {
 			return []string{string(text)}
 		}
 	}

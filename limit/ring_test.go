@@ -61,6 +61,9 @@ func TestAFullRingFoldsItsOldest(t *testing.T) {
 		c := charged{time.Duration(rnd.IntN(100_000)), 1 + rnd.Int64N(3)}
 		r.insert(c.at, c.n, 1)
 		exact = append(exact, c)
+		if i%25 > 0 {
+			continue
+		}
 		require.LessOrEqual(t, len(r.entries), most)
 		require.Equal(t, exact.sum(0, 100_000), int64(r.total()))
 		since := time.Duration(rnd.IntN(100_000))

@@ -134,6 +134,6 @@ func TestStartRefuses(t *testing.T) {
 // The whole of it over loopback, fast.
 func TestStart(t *testing.T) {
 	var stdout, stderr strings.Builder
-	require.NoError(t, start(t.Context(), []string{"-speed", "100"}, &stdout, &stderr))
+	require.NoError(t, start(t.Context(), []string{"-speed", "250"}, &stdout, &stderr))
 	assert.Contains(t, stdout.String(), "all answered")
 }
