@@ -225,7 +225,7 @@ func TestUpdateRefusesWhoHasBecomeTooHeavy(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, c.Update("p", ten(most(5))))
 		e := refusal(t, <-errs)
-		assert.Equal(t, coordinator.ReasonTooHeavy, e.Reason)
+		require.Equal(t, coordinator.ReasonTooHeavy, e.Reason)
 		assert.Equal(t, coordinator.StageQueue, e.Stage)
 		assert.EqualValues(t, 5, e.Limit.Max)
 		assert.Zero(t, time.Since(start))

@@ -187,12 +187,11 @@ func (q *quota) fraction(v, as string) {
 	if !ok || !usedOK || !limitOK || most == 0 {
 		return
 	}
-	if !q.hasUsed {
-		q.Used, q.hasUsed = n, true
+	if q.hasUsed && q.HasLimit && float64(n)*float64(q.Limit) <= float64(q.Used)*float64(most) {
+		return // the larger share is there already
 	}
-	if !q.HasLimit {
-		q.Limit, q.HasLimit = most, true
-	}
+	q.Used, q.hasUsed = n, true
+	q.Limit, q.HasLimit = most, true
 }
 
 // rate makes so many a second a limit and its window, as the short form of a

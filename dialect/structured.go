@@ -79,7 +79,7 @@ func policies(all []quota, lines []string) []quota {
 		if !ok {
 			continue
 		}
-		if known := p.find(all); known != nil {
+		if known := p.budget(all); known != nil {
 			known.Name, known.Limit, known.HasLimit, known.Window = p.Name, p.Limit, true, p.Window
 			if known.Unit == "" {
 				known.Unit = p.Unit
@@ -113,17 +113,17 @@ func policy(member httpsfv.Member) (p quota, ok bool) {
 	return p, p.HasLimit && (ok || name != "")
 }
 
-// find returns the budget that p is the policy of: that of its name, else a
+// budget returns the one that q is the policy of: that of its name, else a
 // nameless one of its amount without a window.
-func (p quota) find(all []quota) *quota {
+func (q quota) budget(all []quota) *quota {
 	for i := range all {
-		if p.Name != "" && all[i].Name == p.Name && (!all[i].HasLimit || all[i].Limit == p.Limit) {
+		if q.Name != "" && all[i].Name == q.Name && (!all[i].HasLimit || all[i].Limit == q.Limit) {
 			return &all[i]
 		}
 	}
 	for i := range all {
-		if q := &all[i]; q.Name == "" && q.HasLimit && q.Limit == p.Limit && q.Window == 0 {
-			return q
+		if b := &all[i]; b.Name == "" && b.HasLimit && b.Limit == q.Limit && b.Window == 0 {
+			return b
 		}
 	}
 	return nil

@@ -62,14 +62,14 @@ func (s Signal) hidden(earlier []Signal) int {
 	return by
 }
 
-// wider says whether each condition of e, the status apart, is one of s too. A
-// signal without any is a fault of its own and hides nothing.
-func (e Signal) wider(s Signal) bool {
+// wider says whether each condition of s, the status apart, is one of other too.
+// A signal without any is a fault of its own and hides nothing.
+func (s Signal) wider(other Signal) bool {
 	same := func(a, b *Match) bool { return a == nil || b != nil && *a == *b }
-	if len(e.Status) == 0 && e.Header == nil && e.JSON == nil && e.Body == "" {
+	if len(s.Status) == 0 && s.Header == nil && s.JSON == nil && s.Body == "" {
 		return false
 	}
-	return same(e.Header, s.Header) && same(e.JSON, s.JSON) && (e.Body == "" || e.Body == s.Body)
+	return same(s.Header, other.Header) && same(s.JSON, other.JSON) && (s.Body == "" || s.Body == other.Body)
 }
 
 func (m Match) checkHeader(f *faults, path string) {

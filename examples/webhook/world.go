@@ -33,6 +33,7 @@ func declared() provider.Provider {
 		Throttle: provider.Throttle{
 			Excess: provider.Delay, MaxWait: maxWait, // one backlog must not take the places of all
 			MaxInFlight: 512,
+			Penalty:     800 * time.Millisecond,
 			Limits: []provider.Limit{
 				{Name: "rate", Max: perSecond, Per: "1s", Scope: provider.ScopeKey, Basis: provider.BasisPacing},
 				{Name: "open", Max: atOnce, Algorithm: provider.InFlight, Scope: provider.ScopeKey, Basis: provider.BasisPacing},
@@ -40,7 +41,7 @@ func declared() provider.Provider {
 		},
 		// A breaker is the provider's: five dead destinations would stop all. Instead
 		// whoever refuses or fails is paused by itself: for as long as it says, else
-		// for a second, and twice as long each time that it happens again.
+		// for the penalty, and twice as long each time that it happens again.
 		Breaker: provider.Breaker{Off: true},
 		Retry:   provider.Retry{Attempts: 4, Budget: 1},
 		Dialect: provider.Dialect{Signals: []provider.Signal{
