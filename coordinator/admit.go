@@ -139,6 +139,9 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	ls.timeout = l.p.Timeout
 	ls.route = l.route(w.call.Endpoint, w.call.Key)
 	ls.cost = l.costFor(w, ls.route)
+	if w.call.Cost != nil && w.attempts == 0 {
+		l.counts.ignored += ignored(ls.route, w.call.Cost)
+	}
 	if l.down {
 		return l.refusalOf(w, ls, ReasonShutdown, "the coordinator is shut down", 0)
 	}

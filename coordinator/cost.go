@@ -13,7 +13,6 @@ func (l *lane) costFor(w *walk, r *route) []int64 {
 	cost := r.cost
 	if w.call.Cost != nil {
 		cost = l.costOf(r, w.call.Cost)
-		l.counts.ignored += ignored(r, w.call.Cost)
 	}
 	if w.outer.slot() == nil {
 		return cost

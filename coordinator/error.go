@@ -147,7 +147,10 @@ func (e *Error) message(retry string) string {
 		}
 		b.WriteString(")")
 	}
-	if e.Attempts > 0 {
+	switch {
+	case e.Attempts == 1:
+		b.WriteString(" after 1 attempt")
+	case e.Attempts > 1:
 		fmt.Fprintf(&b, " after %d attempts", e.Attempts)
 	}
 	if kind := kindOf(e.Err); kind != "" && kind != "error" && !strings.Contains(b.String(), kind) {

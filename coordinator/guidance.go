@@ -120,6 +120,12 @@ func (l *lane) blame(e *Error, by *queue.Gate) {
 			e.detail, e.Err = "the provider said that this quota is spent", ErrQuotaSpent
 		}
 	case *pauseGate:
+		if !g.on {
+			if l.now.Mono < g.told.until {
+				e.detail, e.Err = "the provider said that its quota is spent", ErrQuotaSpent
+			}
+			return
+		}
 		e.detail = "the " + g.scope + " is paused: " + string(g.why)
 		if g.why == provider.Banned {
 			e.Err = ErrBanned
@@ -136,7 +142,7 @@ func (l *lane) toldBy(by *queue.Gate) bool {
 	case *limitGate:
 		return g.notBefore > l.now.Mono
 	case *pauseGate:
-		return g.on && g.why != ""
+		return g.on && g.why != "" || l.now.Mono < g.told.until
 	}
 	return false
 }

@@ -94,6 +94,18 @@ func (l *lane) marks(ls *Lease) {
 // quota is where a quota is kept that no limit declares: by key, where there is one.
 func (r *route) quota() *pauseGate { return r.pauseOf(provider.ScopeKey) }
 
+// spent closes a quota that no limit declares: until the told reset, else for a
+// penalty.
+func (p *pauseGate) spent(advice time.Duration) {
+	l := p.l
+	if advice == 0 {
+		advice = l.t.Penalty
+	}
+	p.told = told{went: p.told.went, most: p.told.went, until: max(p.told.until, later1(l.now.Mono, advice)), by: l.now.Mono}
+	l.q.Touch(&p.Gate)
+	l.refuseLate(&p.Gate, p.told.until, provider.QuotaSpent)
+}
+
 // learn tightens limits by what an answer told of its quotas.
 func (l *lane) learn(ls *Lease, budgets []provider.Budget) {
 	if len(budgets) == 0 {

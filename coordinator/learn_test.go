@@ -291,3 +291,18 @@ func TestOneCutAPauseAndNoGrowthWithoutUse(t *testing.T) {
 		assert.InDelta(t, first, rate(), 4, "an hour without use is no reason to grow")
 	}, p)
 }
+
+// A spent quota that no limit declares is closed all the same.
+func TestSpentQuotaWithoutALimit(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		start := time.Now()
+		require.ErrorIs(t, c.Do(t.Context(), to, answers(provider.QuotaSpent, time.Minute)), coordinator.ErrQuotaSpent)
+		now := to
+		now.Wait = -1
+		e := refusal(t, c.Do(t.Context(), now, ok))
+		assert.Equal(t, coordinator.ReasonQuotaSpent, e.Reason)
+		assert.Equal(t, time.Minute, e.RetryAfter)
+		require.NoError(t, c.Do(t.Context(), to, ok))
+		assert.Equal(t, time.Minute, time.Since(start))
+	}, once(provider.Throttle{MaxInFlight: 3}))
+}

@@ -57,7 +57,7 @@ func TestPauseThenOneAloneThenTheRest(t *testing.T) {
 
 func TestTrialOutcomes(t *testing.T) {
 	for outcome, opens := range map[provider.Outcome]string{
-		provider.OK: "opens", provider.Rejected: "opens", provider.Unauthorized: "opens", provider.QuotaSpent: "opens",
+		provider.OK: "opens", provider.Rejected: "opens", provider.Unauthorized: "opens", provider.QuotaSpent: "closes a limit",
 		provider.RateLimited: "pauses", provider.Overloaded: "pauses", provider.Banned: "pauses",
 		provider.Failed: "next", provider.Unknown: "next", provider.Canceled: "next",
 	} {
@@ -77,6 +77,9 @@ func TestTrialOutcomes(t *testing.T) {
 				case "opens":
 					require.NoError(t, err1)
 					require.NoError(t, err2)
+				case "closes a limit":
+					require.ErrorIs(t, err1, coordinator.ErrQuotaSpent)
+					assert.Empty(t, state(t, c).Pauses)
 				case "pauses":
 					require.Error(t, err1)
 					assert.Positive(t, until(t, c))

@@ -54,6 +54,8 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	case provider.QuotaSpent:
 		if g := ls.route.spentLimit(f.Limit); g != nil {
 			g.spent(ls, f.RetryAfter)
+		} else {
+			ls.route.quota().spent(f.RetryAfter)
 		}
 	case provider.OK:
 		for _, g := range ls.route.limits {

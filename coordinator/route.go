@@ -245,8 +245,9 @@ func (l *lane) aheadLook(i int, r *route) time.Duration {
 		return l.now.Mono // a probe's answer may come any time
 	}
 	p := r.pauses[i-1]
-	if p.on && p.until > l.now.Mono {
-		return p.until // not the trial's time-out: its answer may come any time
+	at := p.told.closed(l.now.Mono, 1, p.unsettled)
+	if p.on && p.until > at {
+		at = p.until // not the trial's time-out: its answer may come any time
 	}
-	return l.now.Mono
+	return at
 }

@@ -75,8 +75,8 @@ type State struct {
 	Retries   int64                      `json:"retries"`
 	Outcomes  map[provider.Outcome]int64 `json:"outcomes,omitempty"`
 	Refused   map[Reason]int64           `json:"refused,omitempty"`
-	Ignored   int64                      `json:"ignored"` // units named by calls that no limit counts
-	Lingering int                        `json:"lingering"`
+	Ignored   int64                      `json:"ignored"`   // units named by calls that no limit counts
+	Lingering int                        `json:"lingering"` // calls without an answer whose units are held still
 }
 
 // counts is what happened since the lane was made.
@@ -140,7 +140,7 @@ func (l *lane) state() State {
 	defer func() { l.tell(l.unlock()) }()
 	s := State{
 		Provider: l.slug, At: l.clock, Queue: l.queueState(), InFlight: l.out, RoundTrip: l.trips.median(),
-		Granted: l.counts.granted, Retries: l.counts.retries, Ignored: l.counts.ignored, Lingering: len(l.later),
+		Granted: l.counts.granted, Retries: l.counts.retries, Ignored: l.counts.ignored, Lingering: l.lingering(),
 		Outcomes: l.counts.byOutcome(), Refused: maps.Clone(l.counts.refusals),
 	}
 	if w := l.q.Oldest(); w != nil {
@@ -262,4 +262,13 @@ func (l *lane) queueState() QueueState {
 	}
 	s.Wait = max(at-l.now.Mono, 0)
 	return s
+}
+
+func (l *lane) lingering() (n int) {
+	for _, s := range l.later {
+		if !s.early {
+			n++
+		}
+	}
+	return n
 }

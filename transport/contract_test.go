@@ -199,6 +199,23 @@ func TestWhatNobodyClaimsPassesUntouched(t *testing.T) {
 	require.NoError(t, err, "a request without a URL is Base's to refuse")
 }
 
+// idler has idle connections to close.
+type idler struct {
+	base
+	closed int
+}
+
+func (i *idler) CloseIdleConnections() { i.closed++ }
+
+func TestClientCanCloseIdleConnections(t *testing.T) {
+	b := &idler{base: always(200)}
+	client := http.Client{Transport: over(t, b, api(provider.Throttle{}))}
+	client.CloseIdleConnections()
+	assert.Equal(t, 1, b.closed)
+	client.Transport = over(t, always(200), api(provider.Throttle{}))
+	client.CloseIdleConnections() // nothing to close is nothing to fail at
+}
+
 func TestKeyInTheURLIsInNoError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := &url.Error{Op: "Get", URL: site + "?key=hush", Err: errors.New("reset")}

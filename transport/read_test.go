@@ -5,9 +5,9 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -166,15 +166,29 @@ func TestUsedAmountInAHeaderIsReportedAtOnce(t *testing.T) {
 	done(t, res)
 }
 
+// countedReader counts what is read of an endless body.
+type countedReader struct{ n int64 }
+
+func (c *countedReader) Read(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return len(p), nil
+}
+
 func TestHostileBodyIsReadWithinBounds(t *testing.T) {
 	p := tokens()
 	p.Dialect.Signals = quota().Dialect.Signals
-	tr := over(t, with(endless{}), p)
+	var sent countedReader
+	tr := over(t, with(&sent), p)
 	res, err := tr.RoundTrip(get(t.Context(), t, site))
 	require.NoError(t, err)
+	assert.LessOrEqual(t, sent.n, int64(dialect.MaxSignalBody))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	n, err := io.CopyN(io.Discard, res.Body, 64<<20)
 	require.NoError(t, err)
 	assert.EqualValues(t, 64<<20, n)
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16*dialect.MaxUsedBody), "what is kept of it is bounded")
 	require.NoError(t, res.Body.Close())
-	assert.Zero(t, state(t, tr, "p").InFlight, fmt.Sprint(state(t, tr, "p").Outcomes))
+	assert.Zero(t, state(t, tr, "p").InFlight)
 }
