@@ -32,6 +32,7 @@ func (h *HTTP) result(ctx context.Context, e provider.Endpoint, res *http.Respon
 	}
 	body, readErr := io.ReadAll(io.LimitReader(res.Body, limit))
 	f := dialect.Read(h.p.Dialect, res, body, at)
+	f.Date = dialect.Date(res.Header)
 	if f.Outcome != provider.OK {
 		return provider.Result{}, h.failed(e, f, StatusError(res.StatusCode))
 	}

@@ -264,6 +264,8 @@ func TestAResultSaysWhoAnsweredWhen(t *testing.T) {
 	assert.Equal(t, "acme", r.Provider)
 	assert.Equal(t, "find", r.Endpoint)
 	assert.JSONEq(t, `{"a":1}`, string(r.Data))
+	assert.WithinDuration(t, before, r.Feedback.Date, time.Hour, "the server's own clock, which is ours")
+	r.Feedback.Date = time.Time{}
 	assert.Equal(t, provider.Feedback{Outcome: provider.OK}, r.Feedback)
 	assert.False(t, r.Empty || r.Suspicious)
 	assert.False(t, r.At.Before(before) || r.At.After(time.Now()))

@@ -39,6 +39,7 @@ type limitGate struct {
 	spentAt   time.Duration // when that was
 	trial     time.Duration // without a told reset: the last guess
 	told      told          // what answers say is left
+	skew      time.Duration // of the provider's clock, where the rule follows dates
 	declared  int64         // the largest cost under the declared size
 	learned   int64         // the told size in force; 0: the declared one
 	maxUntil  time.Duration // for so long

@@ -50,6 +50,7 @@ type lane struct {
 	gone    chan struct{} // closed when out reaches 0; nil: nobody asks
 	high    bool          // the queue is over its high-water mark
 	down    bool
+	skew    skew // of its clock
 	tells   bool // its answers tell quotas
 	aligned bool // a limit follows the wall clock
 	events  []event

@@ -106,6 +106,44 @@ func (p *pauseGate) spent(advice time.Duration) {
 	l.refuseLate(&p.Gate, p.told.until, provider.QuotaSpent)
 }
 
+// skew is by how much the provider's clock is behind ours, at most: the smallest
+// difference of the last minutes, since the answer's way and the whole seconds of
+// its Date only add to it.
+type skew struct {
+	least, before time.Duration // of this span and the one before it
+	since         time.Duration // start of this span; 0: nothing told
+}
+
+const skewSpan = 5 * time.Minute
+
+func (s *skew) learn(now, behind time.Duration) time.Duration {
+	switch {
+	case s.since == 0:
+		s.least, s.before, s.since = behind, behind, now
+	case now-s.since >= skewSpan:
+		s.before, s.least, s.since = s.least, behind, now
+	default:
+		s.least = min(s.least, behind)
+	}
+	return max(0, min(s.least, s.before))
+}
+
+// dated widens the guard of windows that follow dates by what an answer's Date
+// tells of the provider's clock.
+func (l *lane) dated(ls *Lease, date time.Time) {
+	if date.IsZero() || !l.aligned {
+		return
+	}
+	behind := l.skew.learn(l.now.Mono, l.clock.Sub(date))
+	for _, g := range ls.route.limits {
+		if g.rule.Aligned() && g.skew != behind {
+			g.skew = behind
+			g.rule.SetSkew(behind)
+			l.q.Touch(&g.Gate)
+		}
+	}
+}
+
 // learn tightens limits by what an answer told of its quotas.
 func (l *lane) learn(ls *Lease, budgets []provider.Budget) {
 	if len(budgets) == 0 {

@@ -306,3 +306,63 @@ func TestSpentQuotaWithoutALimit(t *testing.T) {
 		assert.Equal(t, time.Minute, time.Since(start))
 	}, once(provider.Throttle{MaxInFlight: 3}))
 }
+
+// A provider whose clock is behind begins its window later: the guard is as wide as
+// that, and a second, at most a hundredth of the window.
+func TestLearnsTheSkewOfTheProvidersClock(t *testing.T) {
+	for behind, opens := range map[time.Duration]time.Duration{0: second, 5 * second: 6 * second, -5 * second: second, time.Hour: 36 * second} {
+		bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+			start := time.Now()
+			answer := func(ctx context.Context) error {
+				ls, _ := coordinator.LeaseFrom(ctx)
+				at := time.Now().Add(-behind)
+				time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond) // its way back only adds to it
+				ls.Report(provider.Feedback{Date: at})
+				return nil
+			}
+			require.NoError(t, c.Do(t.Context(), to, func(ctx context.Context) error {
+				ls, _ := coordinator.LeaseFrom(ctx)
+				ls.Report(provider.Feedback{Date: time.Now().Add(-behind)})
+				return nil
+			}))
+			for range 9 {
+				require.NoError(t, c.Do(t.Context(), to, answer))
+			}
+			now := to
+			now.Wait = -1
+			e := refusal(t, c.Do(t.Context(), now, ok))
+			assert.Equal(t, start.Add(time.Hour+opens), e.RetryAt, behind)
+		}, once(provider.Throttle{Limits: []provider.Limit{{Name: "h", Max: 10, Per: provider.Hour}}}))
+	}
+}
+
+// An answer that comes late, of a window that is over by what is known already, says
+// nothing of the new one.
+func TestLateAnswerOfAnOldWindowIsIgnored(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		require.NoError(t, c.Do(t.Context(), to, tells(provider.Budget{Name: "rpm", Remaining: 9, HasRemaining: true, Reset: 30 * second, HasReset: true})))
+		late, err := c.Acquire(t.Context(), to)
+		require.NoError(t, err)
+		time.Sleep(25 * second)
+		require.NoError(t, c.Do(t.Context(), to, tells(provider.Budget{Name: "rpm", Remaining: 8, HasRemaining: true, Reset: time.Minute, HasReset: true})))
+		late.Report(provider.Feedback{Budgets: []provider.Budget{{Name: "rpm", HasRemaining: true, Reset: 5 * second, HasReset: true}}})
+		late.Release()
+		assert.GreaterOrEqual(t, room(t, c, to), 7)
+	}, once(provider.Throttle{RPM: 20}))
+}
+
+func TestBadAnswersBindAnEndpointThatLeavesTheGeneralLimits(t *testing.T) {
+	p := once(provider.Throttle{RPM: 100, BadAnswers: &provider.Limit{Max: 2, Per: "10m"}, Limits: []provider.Limit{
+		{Name: "search", Max: 50, Per: "1m", Endpoints: []string{"search"}, Instead: true},
+	}})
+	p.Endpoints = []provider.Endpoint{{Name: "search"}}
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		call := coordinator.Call{Provider: "p", Endpoint: "search", Wait: -1}
+		for range 2 {
+			require.Error(t, c.Do(t.Context(), call, answers(provider.Unauthorized, 0)))
+		}
+		e := refusal(t, c.Do(t.Context(), call, ok))
+		require.NotNil(t, e.Limit)
+		assert.Equal(t, "bad_answers", e.Limit.Name)
+	}, p)
+}

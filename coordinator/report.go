@@ -38,6 +38,7 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	ls.f = f
 	l.counts.outcome(f.Outcome)
 	l.learn(ls, f.Budgets)
+	l.dated(ls, f.Date)
 	if !f.Unanswered {
 		l.trips.add(l.now.Mono, l.now.Mono-max(ls.granted.Mono, ls.sent))
 		ls.state = answered

@@ -66,6 +66,16 @@ func (a *answer) lines(name string) []string {
 	return all
 }
 
+// Date is the provider's clock as it answered, in whole seconds; zero where the
+// answer does not say, or comes from a cache. It is for Feedback.Date.
+func Date(h http.Header) time.Time {
+	a := answer{header: h}
+	if a.cached() {
+		return time.Time{}
+	}
+	return a.date()
+}
+
 // date is the answer's own instant. The two clocks need not agree, so what the
 // provider dates is measured against the provider's clock.
 func (a *answer) date() time.Time {

@@ -40,6 +40,7 @@ type Feedback struct {
 	Scope, Limit string           `json:"-"` // what is paused; the declared limit that is spent
 	Before       bool             `json:"-"` // refused before acting: may be sent again
 	Unanswered   bool             `json:"-"` // the attempt ended without an answer: it may still arrive
+	Date         time.Time        `json:"-"` // the provider's clock as it answered; zero: not told
 	Detail       string           `json:"-"` // a short, secret-free reason
 }
 

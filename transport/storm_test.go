@@ -203,6 +203,7 @@ func TestStormLeavesNothingBehind(t *testing.T) {
 		b.DialContext = track(b.DialContext, &open)
 		s := &storm{tr: over(t, b, stormy(plainSite)), site: plainSite, impatience: time.Second}
 		s.blow(t, requests())
+		synctest.Wait()
 		s.tr.CloseIdleConnections()
 		synctest.Wait()
 		s.check(t, requests())
@@ -228,10 +229,12 @@ func TestStormOverHTTP2LeavesNothingBehind(t *testing.T) {
 	b.DialContext = track(new(net.Dialer).DialContext, &open)
 	s := &storm{tr: over(t, b, stormy(server.URL)), site: server.URL, impatience: 20 * time.Millisecond}
 	s.blow(t, requests())
-	s.tr.CloseIdleConnections()
 	s.check(t, requests())
 	eventually(t, func() bool { return s.made.Load() == s.closed.Load() }, "every request body is closed")
-	eventually(t, func() bool { return open.Load() == 0 }, "every connection is closed")
+	eventually(t, func() bool {
+		s.tr.CloseIdleConnections() // one on which a stream was just being reset was not idle then
+		return open.Load() == 0
+	}, "no connection is in use")
 }
 
 // eventually gives net/http's goroutines their time.

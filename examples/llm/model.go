@@ -13,7 +13,8 @@ import (
 	"github.com/headgate/headgate/provider"
 )
 
-// The plan: what the provider grants. A bucket holds so many minutes' worth.
+// The plan: what the provider grants. The tokens' bucket holds
+// so many minutes' worth; requests are counted in any minute.
 const (
 	slug              = "llm"
 	requestsPerMinute = 120
@@ -33,7 +34,7 @@ func declared(reserve float64) provider.Provider {
 			// long. Its tokens wait for the answer.
 			ArrivalWithin: 2 * time.Second,
 			Limits: []provider.Limit{
-				{Name: "requests", Max: requestsPerMinute, Per: "1m", Algorithm: provider.TokenBucket, Burst: bucket * requestsPerMinute},
+				{Name: "requests", Max: requestsPerMinute, Per: "1m"},
 				{Name: "tokens", Max: tokens, Per: "1m", Algorithm: provider.TokenBucket, Burst: int64(bucket * float64(tokens)), Unit: provider.Tokens},
 			},
 		},

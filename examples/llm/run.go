@@ -180,13 +180,14 @@ func (s *summary) write(w io.Writer) {
 	fmt.Fprintf(w, "violations: %d in %d calls, %s, in %s of played time (%g times the speed)\n",
 		s.report.Violated, s.report.Arrivals, all, s.played(s.elapsed), s.speed)
 	fmt.Fprintf(w, "utilisation: %s of %d tokens a minute (%.0f %% are kept back), %s of %d requests a minute\n",
-		stage.Percent(float64(s.report.Units[provider.Tokens]), s.granted(tokensPerMinute)), tokensPerMinute, 100*s.reserve,
-		stage.Percent(float64(s.report.Units[provider.Requests]), s.granted(requestsPerMinute)), requestsPerMinute)
+		stage.Percent(float64(s.report.Units[provider.Tokens]), s.granted(tokensPerMinute, bucket)), tokensPerMinute, 100*s.reserve,
+		stage.Percent(float64(s.report.Units[provider.Requests]), s.granted(requestsPerMinute, 1)), requestsPerMinute)
 }
 
-// granted is what a bucket grants in all the time: what it holds and what flows in.
-func (s *summary) granted(perMinute float64) float64 {
-	return perMinute*bucket + perMinute*s.elapsed.Minutes()*s.speed
+// granted is what a limit grants in all the time: so many minutes' worth at once, and
+// what comes back.
+func (s *summary) granted(perMinute, atOnce float64) float64 {
+	return perMinute * (atOnce + s.elapsed.Minutes()*s.speed)
 }
 
 // played is a length of played time.

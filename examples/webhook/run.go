@@ -73,7 +73,7 @@ func run(ctx context.Context, listener net.Listener, n int) (*summary, error) {
 	}
 	played.Base().Proxy = http.ProxyURL(proxy)
 	c, err := coordinator.New(coordinator.Config{
-		Registry: new(registry.Registry), Providers: []provider.Provider{declared()}, Traces: []*coordinator.Trace{&hooks},
+		Registry: new(registry.Registry), Providers: []provider.Provider{declared()}, Classify: classify, Traces: []*coordinator.Trace{&hooks},
 	})
 	if err != nil {
 		return nil, err
@@ -165,11 +165,11 @@ func (t *tally) add(status int, err error, waited, at time.Duration) {
 	t.events++
 	var refusal *coordinator.Error
 	switch {
-	case errors.As(err, &refusal) && errors.Is(err, coordinator.ErrThrottled):
-		t.later++ // until refusal.RetryAt
-	case err != nil:
+	case errors.Is(err, coordinator.ErrThrottled):
+		t.later++ // see RetryAt of the *coordinator.Error
+	case errors.As(err, &refusal):
 		t.faults = append(t.faults, err)
-	case status >= 300:
+	case err != nil || status >= 300:
 		t.failed++
 	default:
 		t.delivered++

@@ -29,8 +29,8 @@ func TestDemo(t *testing.T) {
 		assert.Zero(t, s.report.Violated, "%v", s.report.Violations)
 		assert.Zero(t, s.sender.world.early)
 		for _, k := range []kind{plain, hot, busy} {
-			assert.Positive(t, all[k].events, k)
-			assert.Equal(t, all[k].events, all[k].delivered, k)
+			require.Positive(t, all[k].events, k)
+			require.Equal(t, all[k].events, all[k].delivered, k)
 		}
 		assert.Equal(t, 5*backlog, all[hot].events)
 		assert.Equal(t, 3*toDown, all[down].later+all[down].failed, "kept, not lost")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -50,6 +52,15 @@ func declared() provider.Provider {
 	}
 }
 
+// classify is for calls that end without an answer: that, too, is the destination's
+// affair. Deliveries are at least once: they may be sent again.
+func classify(_ string, err error) (provider.Feedback, bool) {
+	if errors.Is(err, context.Canceled) {
+		return provider.Feedback{}, false
+	}
+	return provider.Feedback{Outcome: provider.RateLimited, Scope: provider.ScopeKey, Unanswered: true, Detail: "no answer"}, true
+}
+
 // kind is how a destination behaves.
 type kind int
 
@@ -57,7 +68,7 @@ const (
 	plain kind = iota
 	hot        // has a backlog
 	busy       // answers its first event by 503 and Retry-After
-	down       // never answers
+	down       // the proxy says so, or the connection is lost
 	kinds
 )
 
@@ -76,6 +87,9 @@ func kindOf(i int) kind {
 	}
 	return plain
 }
+
+// lost is the destination, one of those that are down, that closes the connection.
+const lost = 7
 
 func host(i int) string { return fmt.Sprintf("d%d.example", i) }
 
@@ -111,6 +125,10 @@ func (w *world) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	k := kindOf(i)
 	leave, ok := w.judge.Enter(slug, "", r.Host, nil)
 	status := w.arrive(r.Host, k, ok)
+	if i == lost {
+		leave(provider.Canceled)
+		panic(http.ErrAbortHandler) // closes the connection
+	}
 	w.network.Pass(r.Context())
 	leave(provider.OfStatus(status)) // before the answer is out: nobody may have it earlier
 	if status == http.StatusServiceUnavailable {

@@ -57,6 +57,7 @@ type hub struct {
 	rush    time.Time // the other program took what was left of the hour
 	since   time.Time // of the last secondary limit: its answer was out
 	until   time.Time // nothing may come before
+	silent  bool      // and no retry-after says so
 	early   int       // calls that came all the same
 }
 
@@ -180,15 +181,18 @@ func (h *hub) arrive(endpoint string, ok bool) (a answer, q quota, reset time.Ti
 		if !h.wasOut(now, h.since) {
 			h.early++
 		}
-		a = answer{status: http.StatusForbidden, body: aboutSecondary, after: h.until.Sub(now)}
+		a = answer{status: http.StatusForbidden, body: aboutSecondary}
+		if !h.silent {
+			a.after = h.until.Sub(now)
+		}
 	case h.whims == 0 && h.calls >= adviceAt:
 		h.whims++
 		h.refused++
-		a = answer{status: http.StatusForbidden, body: aboutSecondary, after: h.short(secondary), begins: true}
+		a = answer{status: http.StatusTooManyRequests, body: aboutSecondary, after: h.short(secondary), begins: true}
 	case h.whims == 1 && h.calls >= silentAt:
 		h.whims++
 		h.refused++
-		a = answer{status: http.StatusTooManyRequests, body: aboutSecondary, begins: true}
+		a = answer{status: http.StatusForbidden, body: aboutSecondary, begins: true}
 	case h.rush.IsZero() && h.asked >= othersRush && endpoint != "search":
 		h.refused++
 		h.rush = now
@@ -220,6 +224,7 @@ func (h *hub) close(a answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.since = time.Now()
+	h.silent = a.after == 0
 	h.until = h.since.Add(cmp.Or(a.after, h.short(secondary)))
 }
 

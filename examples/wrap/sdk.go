@@ -39,10 +39,10 @@ func newSDK(c *coordinator.Coordinator, base http.RoundTripper, more ...github.C
 }
 
 // The job of the played run: more than is left of the hour, and more searches than
-// are left of the minute.
+// any minute has. Each half has workers of its own.
 const (
-	issues, comments, searches = 40, 8, 25
-	workers                    = 8
+	issues, comments, searches = 40, 8, 60
+	workers                    = 4
 )
 
 // playSDK does the job at the played GitHub.
@@ -80,11 +80,9 @@ func playSDK(ctx context.Context, w io.Writer, listener net.Listener, speed floa
 
 // work does the job and returns what failed of it.
 func work(ctx context.Context, client *github.Client) error {
-	var pending errgroup.Group
-	pending.SetLimit(workers)
 	var mu sync.Mutex
 	var faults []error
-	do := func(call func() error) {
+	do := func(pending *errgroup.Group, call func() error) {
 		pending.Go(func() error {
 			if err := call(); err != nil {
 				mu.Lock()
@@ -94,27 +92,36 @@ func work(ctx context.Context, client *github.Client) error {
 			return nil
 		})
 	}
-	for n := range max(issues, comments, searches) {
-		if n < issues {
-			do(func() error {
+	var all sync.WaitGroup
+	all.Go(func() {
+		var pending errgroup.Group
+		pending.SetLimit(workers)
+		for n := range issues {
+			do(&pending, func() error {
 				_, _, err := client.Issues.Get(ctx, "golang", "go", n+1)
 				return err
 			})
+			if n < comments {
+				do(&pending, func() error {
+					_, _, err := client.Issues.CreateComment(ctx, "headgate", "played", n+1, github.IssueCommentRequest{Body: "simulated"})
+					return err
+				})
+			}
 		}
-		if n < comments {
-			do(func() error {
-				_, _, err := client.Issues.CreateComment(ctx, "headgate", "played", n+1, github.IssueCommentRequest{Body: "simulated"})
-				return err
-			})
-		}
-		if n < searches {
-			do(func() error {
+		_ = pending.Wait() // no call returns an error here: faults has them
+	})
+	all.Go(func() {
+		var pending errgroup.Group
+		pending.SetLimit(workers)
+		for n := range searches {
+			do(&pending, func() error {
 				_, _, err := client.Search.Issues(ctx, fmt.Sprintf("repo:golang/go %d", n), nil)
 				return err
 			})
 		}
-	}
-	_ = pending.Wait() // no call returns an error here: faults has them
+		_ = pending.Wait()
+	})
+	all.Wait()
 	return errors.Join(faults...)
 }
 

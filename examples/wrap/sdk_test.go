@@ -29,7 +29,7 @@ func TestSDKWaitsForWhatAnswersTell(t *testing.T) {
 		var out bytes.Buffer
 		require.NoError(t, playSDK(t.Context(), &out, referee.Listen(), 1))
 		told := out.String()
-		assert.Contains(t, told, "40 issues, 8 comments, 25 searches: all answered")
+		assert.Contains(t, told, "40 issues, 8 comments, 60 searches: all answered")
 		assert.Contains(t, told, "violations: 0, sent while told to wait: 0, in ")
 		assert.Regexp(t, `0\.\d+s  github: rate_limited, nothing goes before 60\.\d+s`, told, "retry-after: 60")
 		assert.Regexp(t, `6\d\.\d+s  github: rate_limited, nothing goes before 12\d\.\d+s`, told, "no header: a minute")
