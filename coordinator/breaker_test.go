@@ -3,6 +3,8 @@ package coordinator_test
 import (
 	"context"
 	"errors"
+	"net"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,4 +208,36 @@ func TestBreakerIsAskedWhileTheLaneIsPausedOrFull(t *testing.T) {
 		e := refusal(t, c.Do(t.Context(), to, ok))
 		assert.Equal(t, coordinator.ReasonCircuitOpen, e.Reason)
 	}, once(provider.Throttle{}))
+}
+
+// A transport knows that a request was never written, and gives its units back. But
+// a provider that cannot be reached has failed, and what was not sent may be sent
+// again.
+func TestProviderThatCannotBeReachedOpensTheBreakerAndCostsNothing(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		tries := 0
+		dial := func(ctx context.Context) error {
+			tries++
+			ls, _ := coordinator.LeaseFrom(ctx)
+			ls.Forget()
+			return refused
+		}
+		e := refusal(t, c.Do(t.Context(), to, dial))
+		assert.Equal(t, 3, tries, "though it is not replayable")
+		assert.Equal(t, coordinator.ReasonFailed, e.Reason)
+		require.Error(t, c.Do(t.Context(), to, dial))
+		s := state(t, c)
+		assert.Equal(t, "open", s.Breaker.State)
+		assert.Zero(t, s.Limits[0].Used+s.Limits[0].Held)
+		time.Sleep(31 * second)
+		assert.Panics(t, func() {
+			_ = c.Do(t.Context(), to, func(ctx context.Context) error {
+				ls, _ := coordinator.LeaseFrom(ctx)
+				ls.Forget()
+				panic("boom")
+			})
+		})
+		require.NoError(t, c.Do(t.Context(), to, ok), "the probe's place is back")
+	}, declare(provider.Throttle{RPM: 10}))
 }

@@ -111,6 +111,25 @@ func TestLeaseIsInTheContext(t *testing.T) {
 	}, declare(provider.Throttle{}))
 }
 
+func TestStateTellsHowLongTheOldestCallIsOut(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		var ls []*coordinator.Lease
+		for range 3 {
+			l, err := c.Acquire(t.Context(), to)
+			require.NoError(t, err)
+			ls = append(ls, l)
+			time.Sleep(second)
+		}
+		assert.Equal(t, 3*second, state(t, c).OldestOut)
+		ls[1].Release()
+		assert.Equal(t, 3*second, state(t, c).OldestOut)
+		ls[0].Forget()
+		assert.Equal(t, second, state(t, c).OldestOut)
+		ls[2].Release()
+		assert.Zero(t, state(t, c).OldestOut)
+	}, declare(provider.Throttle{}))
+}
+
 func TestGetReturnsTheValueOrNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
 		v, err := coordinator.Get(t.Context(), c, to, func(context.Context) (int, error) { return 7, nil })

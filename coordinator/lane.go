@@ -46,7 +46,9 @@ type lane struct {
 	trips   trips
 	budget  budget
 	counts  counts
-	out     int           // leases not released
+	out     int    // leases not released
+	oldest  *Lease // of them
+	newest  *Lease
 	gone    chan struct{} // closed when out reaches 0; nil: nobody asks
 	high    bool          // the queue is over its high-water mark
 	down    bool
@@ -174,6 +176,12 @@ func (l *lane) take(ls *Lease) {
 	}
 	ls.route.goes(1)
 	l.out++
+	if ls.older = l.newest; ls.older == nil {
+		l.oldest = ls
+	} else {
+		ls.older.newer = ls
+	}
+	l.newest = ls
 	l.counts.granted++
 	if !ls.again {
 		l.budget.called(l.now.Mono)
@@ -250,6 +258,17 @@ func (l *lane) empty() <-chan struct{} {
 func (l *lane) left(ls *Lease) {
 	ls.route.goes(-1)
 	l.out--
+	if ls.older == nil {
+		l.oldest = ls.newer
+	} else {
+		ls.older.newer = ls.newer
+	}
+	if ls.newer == nil {
+		l.newest = ls.older
+	} else {
+		ls.newer.older = ls.older
+	}
+	ls.older, ls.newer = nil, nil
 	if l.out == 0 && l.gone != nil {
 		select {
 		case <-l.gone:

@@ -25,6 +25,8 @@ type Lease struct {
 	token    breaker.Token
 	walk     *walk
 	parent   *Lease // of the same provider: its slot serves this one, too
+	older    *Lease // of those that are out; the lane's list
+	newer    *Lease
 	marks    []mark // what it saw of the quotas as it went, at a provider that tells
 	rides    *Lease // the outer one whose slot it goes under; nil: its own
 	riders   int    // calls that go under its slot
@@ -40,6 +42,8 @@ type Lease struct {
 	ctx      leaseContext
 	drop     func() // of Hold; nil: the function's end releases
 	acquired bool   // by Acquire: the hooks are told of its end when it is released
+	running  bool   // in a function of Do
+	unsent   bool   // that has forgotten it
 	claimed  bool   // a request was sent under it
 }
 

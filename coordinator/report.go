@@ -246,6 +246,20 @@ func (l *lane) release(ls *Lease) {
 	}
 }
 
+// neverWent is the end of a function that has forgotten its lease: nothing was sent,
+// but a provider that cannot even be reached has failed.
+func (l *lane) neverWent(ls *Lease, f *provider.Feedback) {
+	ls.f = f
+	result := breaker.Neither
+	if f.Outcome == provider.Failed {
+		result = breaker.Failure
+		l.counts.outcome(f.Outcome)
+	}
+	l.breaker.Done(ls.token, l.clock, result)
+	l.q.Touch(&l.door.Gate)
+	l.breakerMoved()
+}
+
 // freeSlots gives a lease's slots back, unless calls still go under them; then the
 // last of those does.
 func (l *lane) freeSlots(ls *Lease) {
@@ -284,8 +298,10 @@ func (l *lane) giveBack(ls *Lease) {
 	q := ls.route.quota()
 	q.unsettled--
 	q.told.went--
-	l.breaker.Done(ls.token, l.clock, breaker.Neither)
-	l.q.Touch(&l.door.Gate)
+	if !ls.running { // else the function's end says what became of it
+		l.breaker.Done(ls.token, l.clock, breaker.Neither)
+		l.q.Touch(&l.door.Gate)
+	}
 	l.counts.granted--
 	l.left(ls)
 	if ls.nested {

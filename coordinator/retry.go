@@ -79,7 +79,7 @@ func (l *lane) mayRetry(w *walk) (backoff, may bool) {
 	case provider.Overloaded:
 		backoff, may = true, w.call.Replayable || w.answer().Before
 	case provider.Failed:
-		backoff, may = true, w.call.Replayable
+		backoff, may = true, w.call.Replayable || w.last.unsent
 	}
 	may = may && !l.b.Off && w.root.retried < l.b.Attempts-1 && l.budget.allows(l.now.Mono, l.b.Budget)
 	return backoff, may

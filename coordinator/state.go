@@ -68,6 +68,7 @@ type State struct {
 	Queue     QueueState                 `json:"queue"`
 	Oldest    time.Duration              `json:"oldest"` // wait so far of the call that came first
 	InFlight  int                        `json:"in_flight"`
+	OldestOut time.Duration              `json:"oldest_out"` // since the oldest of those went: a body that nobody closes
 	Breaker   BreakerState               `json:"breaker"`
 	Pauses    []PauseState               `json:"pauses,omitempty"`
 	RoundTrip time.Duration              `json:"round_trip"` // median of the last few
@@ -142,6 +143,9 @@ func (l *lane) state() State {
 		Provider: l.slug, At: l.clock, Queue: l.queueState(), InFlight: l.out, RoundTrip: l.trips.median(),
 		Granted: l.counts.granted, Retries: l.counts.retries, Ignored: l.counts.ignored, Lingering: l.lingering(),
 		Outcomes: l.counts.byOutcome(), Refused: maps.Clone(l.counts.refusals),
+	}
+	if l.oldest != nil {
+		s.OldestOut = l.now.Mono - l.oldest.granted.Mono
 	}
 	if w := l.q.Oldest(); w != nil {
 		s.Oldest = l.now.Mono - w.Owner.(*Lease).wait.since

@@ -125,7 +125,12 @@ func (w *walk) refusedBy(c *Coordinator, e *Error) error {
 
 // abort ends a call whose function does not return.
 func (w *walk) abort(ls *Lease) {
-	ls.Release()
+	ls.end(func(ls *Lease) {
+		if ls.f == neverSent {
+			ls.l.neverWent(ls, neverSent)
+		}
+		ls.l.release(ls)
+	})
 	w.last = ls
 	ls.l.c.traces.ended(w, ls)
 }
@@ -145,16 +150,17 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 		ctx, cancel = context.WithTimeout(ctx, ls.timeout)
 		defer cancel()
 	}
-	ls.ctx = leaseContext{ctx, ls}
+	ls.ctx, ls.running = leaseContext{ctx, ls}, true
 	err := fn(&ls.ctx)
 	f := w.classify(ls, err)
 	l := ls.l
 	l.lock()
-	if ls.state == held {
+	switch {
+	case ls.state == held:
 		l.report(ls, f)
-	}
-	if ls.f == nil || ls.f == neverSent { // forgotten: the error says more
-		ls.f = f
+	case ls.f == neverSent:
+		ls.unsent = true
+		l.neverWent(ls, f)
 	}
 	w.last, w.cause = ls, err
 	took := l.now.Mono - ls.granted.Mono

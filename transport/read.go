@@ -13,7 +13,8 @@ import (
 
 // read classifies the response. Of its body it takes what the dialect asks for,
 // and puts it back.
-func (a *attempt) read(d *provider.Dialect) provider.Feedback {
+func (a *attempt) read(to *target) provider.Feedback {
+	d := &to.dialect
 	var head []byte
 	whole := false
 	// NeedsBody is not asked where it can only say no: it looks at every header.
@@ -23,12 +24,16 @@ func (a *attempt) read(d *provider.Dialect) provider.Feedback {
 	if !whole && (len(d.Used) > 0 || len(d.Budgets) > 0) && dialect.NeedsWholeBody(*d, a.res) {
 		a.tee = &tee{dialect: d}
 	}
-	return dialect.Read(*d, a.res, head, time.Now())
+	f := dialect.Read(*d, a.res, head, time.Now())
+	if to.dated {
+		f.Date = dialect.Date(a.res.Header)
+	}
+	return f
 }
 
 // news tells whether an answer says more than that it is one.
 func news(f *provider.Feedback) bool {
-	return len(f.Budgets) > 0 || len(f.Used) > 0 || f.Detail != ""
+	return len(f.Budgets) > 0 || len(f.Used) > 0 || f.Detail != "" || !f.Date.IsZero()
 }
 
 // peek reads the beginning of a body and puts it back, with the error that ended

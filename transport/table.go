@@ -17,10 +17,16 @@ import (
 type target struct {
 	slug    string
 	dialect provider.Dialect
+	dated   bool // a limit follows dates: the provider's clock matters
 }
 
 func newTarget(p provider.Provider) *target {
-	return &target{slug: p.Slug, dialect: p.Dialect}
+	to := &target{slug: p.Slug, dialect: p.Dialect}
+	limits, _ := p.Throttle.Expand() // a registered one is valid
+	for _, l := range limits {
+		to.dated = to.dated || l.Algorithm == provider.FixedWindow || l.Algorithm == provider.SlidingWindowCounter
+	}
+	return to
 }
 
 // table says whose a URL is. It does not change once made.

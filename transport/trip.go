@@ -146,7 +146,7 @@ func (x *trip) send(ctx context.Context, a *attempt, body io.ReadCloser) (f prov
 		res.Body = emptyBody(req, res)
 	}
 	a.res = res
-	return a.read(&x.to.dialect)
+	return a.read(x.to)
 }
 
 // result is what the caller gets. err is the Coordinator's.
