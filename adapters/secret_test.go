@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -69,11 +68,11 @@ type quiet struct{ err error }
 func (q quiet) Error() string { return "quiet" }
 func (q quiet) Unwrap() error { return q.err }
 
-// quietAll does so for several.
-type quietAll []error
+// quietErrors does so for several.
+type quietErrors []error
 
-func (quietAll) Error() string     { return "quiet" }
-func (q quietAll) Unwrap() []error { return q }
+func (quietErrors) Error() string     { return "quiet" }
+func (q quietErrors) Unwrap() []error { return q }
 
 // value is an error that %#v prints whole, unlike a pointer.
 type value struct {
@@ -105,7 +104,7 @@ func TestNoErrorTextHoldsTheKey(t *testing.T) {
 		"careless":  {Transport: echo{}},
 		"url error": {Transport: echo{func(err error) error { return &url.Error{Op: "Get", URL: "http://h?key=" + secret, Err: err} }}},
 		"quiet":     {Transport: echo{func(err error) error { return quiet{err} }}},
-		"quiet all": {Transport: echo{func(err error) error { return quietAll{io.EOF, err} }}},
+		"quiet all": {Transport: echo{func(err error) error { return quietErrors{io.EOF, err} }}},
 		"value":     {Transport: echo{func(err error) error { return value{err.Error(), err} }}},
 		"parts":     {Transport: parts{}},
 		"joined":    {Transport: echo{func(err error) error { return errors.Join(errors.New("first"), err) }}},
@@ -133,7 +132,9 @@ func TestNoErrorTextHoldsTheKey(t *testing.T) {
 
 func TestNoErrorTextHoldsWhatTheProviderWrote(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
-		"body": func(w http.ResponseWriter, r *http.Request) { http.Error(w, "bad key in "+r.RequestURI, 403) },
+		"body": func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "bad key in "+r.RequestURI, http.StatusForbidden)
+		},
 		"location": func(w http.ResponseWriter, r *http.Request) {
 			answer(302, "", "Location", "http://%zz/"+r.RequestURI)(w, r)
 		},
@@ -218,6 +219,6 @@ func TestATimeoutBelowTheCallerIsAFailure(t *testing.T) {
 		_, err = a.Lookup(t.Context(), provider.Query{Kind: provider.Text, Value: "x"})
 		assert.Equal(t, provider.Feedback{Outcome: provider.Failed, Unanswered: true, Detail: "timeout"}, feedback(t, err))
 		silent(t, err)
-		assert.False(t, strings.Contains(err.Error(), "Client.Timeout"))
+		assert.NotContains(t, err.Error(), "Client.Timeout")
 	})
 }

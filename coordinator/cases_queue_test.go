@@ -209,17 +209,17 @@ func TestCase32_EachExcessPolicyDoesWhatItSays(t *testing.T) {
 				var waited, refused atomic.Int64
 				for range 50 {
 					wg.Go(func() {
-						if err := c.Do(t.Context(), call, ok); err == nil {
+						err := c.Do(t.Context(), call, ok)
+						if err == nil {
 							assert.Equal(t, time.Duration(waited.Add(1))*(second+1), time.Since(start))
 							return
-						} else {
-							refused.Add(1)
-							e := refusal(t, err)
-							assert.Equal(t, test.reason, e.Reason)
-							assert.InDelta(t, test.after, e.RetryAfter, 50)
-							assert.Equal(t, start.Add(e.RetryAfter), e.RetryAt)
-							assert.Zero(t, time.Since(start), "told at once")
 						}
+						refused.Add(1)
+						e := refusal(t, err)
+						assert.Equal(t, test.reason, e.Reason)
+						assert.InDelta(t, test.after, e.RetryAfter, 50)
+						assert.Equal(t, start.Add(e.RetryAfter), e.RetryAt)
+						assert.Zero(t, time.Since(start), "told at once")
 					})
 					synctest.Wait()
 				}

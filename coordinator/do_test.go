@@ -185,7 +185,7 @@ func TestForgetGivesEverythingBack(t *testing.T) {
 		ls.Forget() // too late: it is a Release
 		s := state(t, c)
 		assert.EqualValues(t, 1, s.Limits[0].Held, "it may be on its way")
-		assert.EqualValues(t, 1, s.Lingering)
+		assert.Equal(t, 1, s.Lingering)
 		time.Sleep(251 * time.Millisecond)
 		assert.EqualValues(t, 1, state(t, c).Limits[0].Used)
 	}, declare(provider.Throttle{RPM: 1}))

@@ -45,7 +45,7 @@ func TestErrorMatchesItsSentinels(t *testing.T) {
 		for _, target := range all {
 			matches := false
 			for _, w := range want {
-				matches = matches || w == target
+				matches = matches || errors.Is(w, target)
 			}
 			assert.Equal(t, matches, errors.Is(err, target), "%q is %v", reason, target)
 		}

@@ -182,7 +182,7 @@ func TestToldSizeOfALimit(t *testing.T) {
 				assert.Equal(t, 40, room(t, c, to), "until its reset")
 				time.Sleep(2 * time.Minute)
 				require.NoError(t, c.Do(t.Context(), to, tells(500)))
-				assert.EqualValues(t, raised, state(t, c).Limits[0].Max)
+				assert.Equal(t, raised, state(t, c).Limits[0].Max)
 			}, once(th))
 		})
 	}

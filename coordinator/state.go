@@ -150,7 +150,6 @@ func (l *lane) state() State {
 	if w := l.q.Oldest(); w != nil {
 		s.Oldest = l.now.Mono - w.Owner.(*Lease).wait.since
 	}
-	until := time.Time{}
 	bs, until := l.breaker.State(l.clock)
 	s.Breaker = BreakerState{State: string(bs), Failures: l.breaker.Failures(), Until: until}
 	if l.breaker == nil {

@@ -42,10 +42,10 @@ func TestTraceTellsTheEndHoweverACallEnds(t *testing.T) {
 				return context.Canceled
 			}))
 		},
-		"lease released":  lease(release, release),
+		"lease released":  lease(release, release), //nolint:gocritic // twice is what it is about
 		"lease answered":  lease(answer, release),
 		"lease forgotten": lease(forget),
-		"and released":    lease(forget, release, release),
+		"and released":    lease(forget, release, release), //nolint:gocritic // likewise
 		"after sending":   lease((*coordinator.Lease).Sent, forget),
 		"after answering": lease(answer, forget, release),
 	} {

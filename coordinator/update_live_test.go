@@ -78,6 +78,6 @@ func TestUpdateInAStorm(t *testing.T) {
 		for _, l := range state(t, c).Limits {
 			assert.Zero(t, l.Used+l.Held, l.Name)
 		}
-		assert.EqualValues(t, 0, state(t, c).Lingering)
+		assert.Zero(t, state(t, c).Lingering)
 	}, declare(ths[0]))
 }

@@ -73,7 +73,7 @@ func TestHundredThousandWaitersLeaveNothingBehind(t *testing.T) {
 		assert.EqualValues(t, n, went.Load()+left.Load())
 		s := state(t, c)
 		assert.Zero(t, s.Queue.Length)
-		assert.EqualValues(t, went.Load(), s.Granted)
+		assert.Equal(t, went.Load(), s.Granted)
 		assert.Zero(t, s.Lingering)
 	}, p)
 }

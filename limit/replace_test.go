@@ -41,7 +41,7 @@ func TestReplaceKeepsHistoryAndHeld(t *testing.T) {
 		require.Equal(t, int64(2), low.Usage(at(1)).Held, "%v", l)
 		got := low.Look(at(1), 1)
 		if l.Algorithm == provider.TokenBucket {
-			got += 1 // the nanosecond that has passed
+			got++ // the nanosecond that has passed
 		}
 		require.Equal(t, row.less, got, "%v", l)
 		require.Equal(t, row.lower, low.Heaviest())

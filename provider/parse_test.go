@@ -2,7 +2,6 @@ package provider
 
 import (
 	"encoding/json"
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -219,7 +218,7 @@ func TestParseFaults(t *testing.T) {
 			assert.Contains(t, err.Error(), c.want, c.name)
 			assert.NotContains(t, err.Error(), "\n", "%s: one fault, one line", c.name)
 			var fault *FieldError
-			assert.True(t, errors.As(err, &fault), c.name)
+			assert.ErrorAs(t, err, &fault, c.name)
 		}
 		assert.Equal(t, Provider{}, p, c.name)
 	}

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -31,7 +30,7 @@ func checkFaults(t *testing.T, rows []fault) {
 		assert.Contains(t, err.Error(), row.want, row.name)
 		assert.NotContains(t, err.Error(), "\n", "%s: one fault", row.name)
 		var fault *FieldError
-		require.True(t, errors.As(err, &fault), row.name)
+		require.ErrorAs(t, err, &fault, row.name)
 		assert.True(t, strings.HasPrefix(row.want, fault.Field+": "), "%s: the row names the field %s", row.name, fault.Field)
 		assert.Zero(t, fault.Line, row.name)
 	}

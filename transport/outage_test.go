@@ -31,11 +31,11 @@ func TestProviderThatRefusesConnectionsOpensTheBreaker(t *testing.T) {
 	defer base.CloseIdleConnections()
 	client := &http.Client{Transport: &transport.Transport{Coordinator: c, Base: base}}
 	for range 5 {
-		_, err := client.Get(url) //nolint:bodyclose // there is none
+		_, err := client.Get(url)
 		require.Error(t, err)
 		require.NotErrorIs(t, err, coordinator.ErrCircuitOpen)
 	}
-	_, err = client.Get(url) //nolint:bodyclose // there is none
+	_, err = client.Get(url)
 	require.ErrorIs(t, err, coordinator.ErrCircuitOpen)
 	s, err := c.State("p")
 	require.NoError(t, err)
