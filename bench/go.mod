@@ -12,6 +12,7 @@ require (
 require (
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
+	github.com/theory/jsonpath v0.12.3 // indirect
 )
 
 replace github.com/headgate/headgate => ../

@@ -366,3 +366,13 @@ func TestBadAnswersBindAnEndpointThatLeavesTheGeneralLimits(t *testing.T) {
 		assert.Equal(t, "bad_answers", e.Limit.Name)
 	}, p)
 }
+
+// A reset that has just come is no reason to wait a window.
+func TestResetThatHasJustCome(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		start := time.Now()
+		require.NoError(t, c.Do(t.Context(), to, tells(provider.Budget{Name: "rph", HasRemaining: true, HasReset: true})))
+		require.NoError(t, c.Do(t.Context(), to, ok))
+		assert.Zero(t, time.Since(start))
+	}, once(provider.Throttle{RPH: 100}))
+}

@@ -50,8 +50,17 @@ func (a *answer) wait(value, as string) (d time.Duration, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return within(at.Sub(a.date()), true)
+	d = at.Sub(a.date())
+	if d < 0 && d > -justPassed {
+		d = 0
+	}
+	return within(d, true)
 }
+
+// justPassed is how far back a date still means "now": both it and the answer's own
+// Date are whole seconds, of clocks that need not be one, and an answer takes its
+// time. A reset that has just come is known; one of last year is a mistake.
+const justPassed = time.Minute
 
 // The least numbers that are an epoch in seconds, and in milliseconds: nobody
 // waits 31 years, and an epoch of 10¹¹ seconds is 3,000 years away.

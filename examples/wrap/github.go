@@ -241,7 +241,7 @@ func (h *hub) head(to http.Header, a answer, q quota, reset time.Time) {
 	to.Set("X-RateLimit-Remaining", strconv.Itoa(max(0, q.max-q.used)))
 	to.Set("X-RateLimit-Used", strconv.Itoa(q.used))
 	to.Set("X-RateLimit-Resource", q.name)
-	to.Set("X-RateLimit-Reset", seconds(float64(reset.UnixMilli())/1000, decimals))
+	to.Set("X-RateLimit-Reset", seconds(float64(reset.UnixNano())/1e9, decimals))
 	if a.after > 0 {
 		to.Set("Retry-After", seconds(a.after.Seconds(), decimals))
 	}
