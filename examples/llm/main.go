@@ -19,25 +19,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 
 	"github.com/headgate/headgate/examples/internal/stage"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	switch err := start(ctx, os.Args[1:], os.Stdout, os.Stderr); {
-	case errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, errUsage):
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "llm:", err)
-		os.Exit(1)
-	}
-}
-
-var errUsage = errors.New("wrong usage")
+func main() { os.Exit(stage.Main("llm", start)) }
 
 func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	set := flag.NewFlagSet("llm", flag.ContinueOnError)
@@ -45,11 +31,11 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	speed := stage.Speed(set, 15)
 	reserve := set.Float64("reserve", 0.05, "keep this `share` of the tokens back for estimates that are too low, 0 to 0.9")
 	if err := stage.Parse(set, args); err != nil {
-		return errors.Join(errUsage, err)
+		return errors.Join(stage.ErrUsage, err)
 	}
 	if !(*reserve >= 0 && *reserve <= 0.9) {
 		fmt.Fprintf(stderr, "-reserve %g: want a share from 0 to 0.9\n", *reserve)
-		return errUsage
+		return stage.ErrUsage
 	}
 	listener, err := stage.Loopback()
 	if err != nil {

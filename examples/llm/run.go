@@ -125,7 +125,7 @@ func askAll(ctx context.Context, a *asker, users []user, speed float64) []*tally
 				all.Go(func() {
 					q := u.question(n)
 					var waited time.Duration
-					_, used, err := a.ask(context.WithValue(ctx, waitKey{}, &waited), u.name, u.priority, q)
+					used, err := a.ask(context.WithValue(ctx, waitKey{}, &waited), u.name, u.priority, q)
 					mu.Lock()
 					defer mu.Unlock()
 					t.add(q, used, waited, err)

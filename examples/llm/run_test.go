@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"net/http"
 	"strings"
@@ -110,7 +109,7 @@ func TestTokensAreSettledTwice(t *testing.T) {
 		require.Less(t, output, 500)
 		done := make(chan error)
 		go func() {
-			_, used, err := a.ask(t.Context(), "u", coordinator.Normal, q)
+			used, err := a.ask(t.Context(), "u", coordinator.Normal, q)
 			assert.EqualValues(t, prompt+output, used.Total)
 			done <- err
 		}()
@@ -131,13 +130,13 @@ func TestTokensAreSettledTwice(t *testing.T) {
 func TestStartRefuses(t *testing.T) {
 	for _, args := range [][]string{{"-speed", "0"}, {"-reserve", "-0.1"}, {"-reserve", "1"}, {"-reserve", "NaN"}, {"-reserve", "x"}, {"more"}} {
 		var stdout, stderr strings.Builder
-		assert.ErrorIs(t, start(t.Context(), args, &stdout, &stderr), errUsage, args)
+		assert.ErrorIs(t, start(t.Context(), args, &stdout, &stderr), stage.ErrUsage, args)
 		assert.NotEmpty(t, stderr.String(), args)
 		assert.Empty(t, stdout.String(), args)
 	}
 	var stdout, stderr strings.Builder
 	err := start(t.Context(), []string{"-h"}, &stdout, &stderr)
-	assert.True(t, errors.Is(err, flag.ErrHelp))
+	assert.ErrorIs(t, err, flag.ErrHelp)
 }
 
 // The whole of it over loopback, fast.

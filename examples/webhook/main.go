@@ -18,25 +18,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 
 	"github.com/headgate/headgate/examples/internal/stage"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	switch err := start(ctx, os.Args[1:], os.Stdout, os.Stderr); {
-	case errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, errUsage):
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "webhook:", err)
-		os.Exit(1)
-	}
-}
-
-var errUsage = errors.New("wrong usage")
+func main() { os.Exit(stage.Main("webhook", start)) }
 
 // The bounds of -destinations: fewer have no room for every kind, more are above
 // what a small machine delivers in the time.
@@ -47,11 +33,11 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	set.SetOutput(stderr)
 	n := set.Int("destinations", 10_000, fmt.Sprintf("deliver to `N` destinations, %d to %d", least, most))
 	if err := stage.Parse(set, args); err != nil {
-		return errors.Join(errUsage, err)
+		return errors.Join(stage.ErrUsage, err)
 	}
 	if *n < least || *n > most {
 		fmt.Fprintf(stderr, "-destinations %d: want %d to %d\n", *n, least, most)
-		return errUsage
+		return stage.ErrUsage
 	}
 	listener, err := stage.Loopback()
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"net/http"
 	"net/url"
@@ -81,10 +80,10 @@ func TestWorldCountsWhatANakedClientDoes(t *testing.T) {
 func TestStartRefuses(t *testing.T) {
 	for _, args := range [][]string{{"-destinations", "99"}, {"-destinations", "20001"}, {"-destinations", "x"}, {"more"}} {
 		var stdout, stderr strings.Builder
-		assert.ErrorIs(t, start(t.Context(), args, &stdout, &stderr), errUsage, args)
+		assert.ErrorIs(t, start(t.Context(), args, &stdout, &stderr), stage.ErrUsage, args)
 		assert.NotEmpty(t, stderr.String(), args)
 		assert.Empty(t, stdout.String(), args)
 	}
 	var stdout, stderr strings.Builder
-	assert.True(t, errors.Is(start(t.Context(), []string{"-h"}, &stdout, &stderr), flag.ErrHelp))
+	assert.ErrorIs(t, start(t.Context(), []string{"-h"}, &stdout, &stderr), flag.ErrHelp)
 }

@@ -18,8 +18,8 @@ import (
 const (
 	// The played hour is nearly over when the program begins, and another program
 	// with the same token has had most of it.
-	intoHour   = 54 * time.Minute
-	hourLeft   = time.Hour - intoHour
+	elapsed    = 54 * time.Minute
+	hourLeft   = time.Hour - elapsed
 	takenCore  = 4960 // of 5000
 	takenSeek  = 20   // of 30 searches a minute
 	secondary  = time.Minute
@@ -84,7 +84,7 @@ func newHub(declared provider.Provider, speed float64) (*hub, provider.Provider,
 			played[i].Algorithm = provider.FixedWindow // which is how GitHub counts
 		}
 	}
-	phase := time.Duration(h.begin.Add(-h.short(intoHour)).UnixNano())
+	phase := time.Duration(h.begin.Add(-h.short(elapsed)).UnixNano())
 	h.judge, err = referee.New(1, referee.Play{Provider: scaled, Limits: played, Phase: phase})
 	if err != nil {
 		return nil, scaled, err
@@ -115,7 +115,7 @@ func (h *hub) of(endpoint string) *quota {
 
 // enter begins a new window, if it is time.
 func (h *hub) enter(q *quota) (reset time.Time) {
-	origin := h.begin.Add(-h.short(intoHour))
+	origin := h.begin.Add(-h.short(elapsed))
 	n := int(time.Since(origin) / q.window)
 	if n != q.first {
 		q.first, q.used = n, 0

@@ -15,29 +15,14 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/signal"
 
 	"github.com/headgate/headgate/examples/internal/stage"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	switch err := start(ctx, os.Args[1:], os.Stdout, os.Stderr); {
-	case errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, errUsage):
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "wrap:", err)
-		os.Exit(1)
-	}
-}
-
-var errUsage = errors.New("wrong usage")
+func main() { os.Exit(stage.Main("wrap", start)) }
 
 func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	set := flag.NewFlagSet("wrap", flag.ContinueOnError)
@@ -45,7 +30,7 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	live := set.Bool("live", false, "ask the real ip-api.com and api.github.com, the latter with the token in GITHUB_TOKEN, if any")
 	speed := stage.Speed(set, 60)
 	if err := stage.Parse(set, args); err != nil {
-		return errors.Join(errUsage, err)
+		return errors.Join(stage.ErrUsage, err)
 	}
 	if *live {
 		if err := run(ctx, stdout, http.DefaultClient, "http://ip-api.com"); err != nil {

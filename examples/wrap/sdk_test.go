@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"strings"
 	"testing"
@@ -100,7 +99,7 @@ func TestSDKRefusesByItselfOnceNothingRemains(t *testing.T) {
 func TestStartRefuses(t *testing.T) {
 	for _, args := range [][]string{{"-speed", "0"}, {"-speed", "-1"}, {"-speed", "NaN"}, {"-speed", "fast"}, {"-bogus"}, {"more"}} {
 		var stdout, stderr strings.Builder
-		assert.ErrorIs(t, start(t.Context(), args, &stdout, &stderr), errUsage, args)
+		assert.ErrorIs(t, start(t.Context(), args, &stdout, &stderr), stage.ErrUsage, args)
 		assert.NotEmpty(t, stderr.String(), args)
 		assert.Empty(t, stdout.String(), args)
 	}
@@ -117,7 +116,7 @@ func TestSDKStops(t *testing.T) {
 		begin := time.Now()
 		var out bytes.Buffer
 		err := playSDK(ctx, &out, referee.Listen(), 1)
-		assert.True(t, errors.Is(err, context.DeadlineExceeded), err)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Contains(t, out.String(), "not all answered")
 		assert.Less(t, time.Since(begin), 95*time.Second)
 	})
