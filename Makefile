@@ -1,5 +1,5 @@
-# Every target runs over all modules of go.work. Nothing but Go, make, gcc (for
-# the race detector) and the Go module proxy is needed.
+# Every target runs over all modules of go.work. Nothing but Go, git, make and the
+# Go module proxy is needed; setup installs what is missing.
 
 GO       ?= go
 FUZZTIME ?= 60s
@@ -31,11 +31,19 @@ test: setup
 	$(call each,$(GO) test -race -shuffle=on -timeout 10m ./...)
 	$(GO) test -timeout 10m -run 'Hour|Alloc|Storms' ./...
 
-# setup brings what the tests need besides Go: nothing today. A test that needs a
-# program of the system has it installed here, only where it is missing, such as
-#	@command -v valkey-server >/dev/null || { apt-get update && apt-get install -y valkey-server; }
+# setup brings what the tests need besides Go, where it is missing: a C compiler, for
+# the race detector. A test that needs another program gets its line here.
 setup:
-	@:
+	@$(call need,gcc,gcc libc6-dev,gcc glibc-devel,gcc musl-dev)
+
+# need installs packages (Debian's, Fedora's, Alpine's names) unless a command is there.
+define need
+command -v $(1) >/dev/null || { echo "# setup: installing $(1)"; \
+	if command -v apt-get >/dev/null; then apt-get update -q && apt-get install -qy $(2); \
+	elif command -v dnf >/dev/null; then dnf install -qy $(3); \
+	elif command -v apk >/dev/null; then apk add -q $(4); \
+	else echo "install $(1) by your system's package manager, then run this again" >&2; exit 1; fi; }
+endef
 
 bench:
 	$(call each,$(GO) test -run '^$$' -bench . -benchmem ./...)
