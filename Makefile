@@ -29,7 +29,7 @@ check: fmt vet staticcheck lint tidy vuln shortfuzz
 # tests that count allocations.
 test: setup
 	$(call each,$(GO) test -race -shuffle=on -timeout 10m ./...)
-	$(GO) test -timeout 10m -run 'Hour|Alloc|Storms' ./...
+	$(GO) test -timeout 10m -run 'Hour|Alloc|Storm' ./...
 
 # setup brings what the tests need besides Go, where it is missing: a C compiler, for
 # the race detector. A test that needs another program gets its line here.

@@ -53,11 +53,10 @@ func (q *Queue) Hand(now time.Duration, goes func(*Waiter)) {
 }
 
 // look lets the line whose turn it is at g go or wait elsewhere, or sets the
-// gate's timer. All that changes who is first touches the gate again.
+// gate's timer. Whatever changes whose turn it is touches the gate again.
 func (q *Queue) look(g *Gate, now time.Duration, goes func(*Waiter)) {
 	ln := g.turn()
 	if ln == nil {
-		q.untime(g)
 		return
 	}
 	if at := g.rule.Look(now, ln.cost(g)); at > now {

@@ -299,6 +299,7 @@ func TestGoingAtOnceIsATurn(t *testing.T) {
 	w.add(r, "heavy", 9)
 	w.hand()
 	require.Equal(t, []string{"heavy", "x"}, w.order())
+	w.gates[0].enroll(Flow{"new", 1}).tag = -3 // it was here long ago
 	for range 5 {
 		w.goOrWait(w.make(r, Flow{"new", 1}, 1))
 		w.hand()
