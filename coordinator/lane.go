@@ -165,7 +165,7 @@ func (l *lane) take(ls *Lease) {
 			g.told.went += n
 		}
 	}
-	quota := ls.route.quota()
+	quota := ls.route.keyed
 	quota.told.went++
 	quota.unsettled++
 	if l.tells {

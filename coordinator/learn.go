@@ -87,12 +87,9 @@ func (l *lane) marks(ls *Lease) {
 		n := ls.cost[r.skip+i]
 		ls.marks[i] = mark{went: g.told.went, other: max(0, g.rule.Held()-n)}
 	}
-	p := r.quota()
+	p := r.keyed
 	ls.marks[len(r.limits)] = mark{went: p.told.went, other: p.unsettled - 1}
 }
-
-// quota is where a quota is kept that no limit declares: by key, where there is one.
-func (r *route) quota() *pauseGate { return r.pauseOf(provider.ScopeKey) }
 
 // spent closes a quota that no limit declares: until the told reset, else for a
 // penalty.
@@ -164,7 +161,7 @@ func (l *lane) learn(ls *Lease, budgets []provider.Budget) {
 			g.told.learn(ls, l.markOf(ls, i, g.told.went, g.rule.Held()), b.Remaining, l.now.Mono, l.resetOf(b, g))
 			l.toldMoved(&g.Gate, &g.told, g.rule.Held())
 		case b.Unit == "" || b.Unit == provider.Requests:
-			p := ls.route.quota()
+			p := ls.route.keyed
 			if b.HasReset {
 				p.told.learn(ls, l.markOf(ls, len(ls.route.limits), p.told.went, p.unsettled), b.Remaining, l.now.Mono, later1(l.now.Mono, b.Reset))
 				l.toldMoved(&p.Gate, &p.told, p.unsettled)

@@ -56,7 +56,7 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 		if g := ls.route.spentLimit(f.Limit); g != nil {
 			g.spent(ls, f.RetryAfter)
 		} else {
-			ls.route.quota().spent(f.RetryAfter)
+			ls.route.keyed.spent(f.RetryAfter)
 		}
 	case provider.OK:
 		for _, g := range ls.route.limits {
@@ -98,7 +98,7 @@ func (l *lane) pauses(ls *Lease, f *provider.Feedback) {
 			p.answered(ls, f.Outcome)
 		}
 	}
-	ls.route.pauseOf(provider.ScopeKey).authorized(ls, f)
+	ls.route.keyed.authorized(ls, f)
 }
 
 // pauseOf is the pause of a scope: the provider's where the call has no such part.
@@ -131,7 +131,7 @@ func (r *route) spentLimit(name string) *limitGate {
 // answer told, and none in a limit that does not charge such an answer.
 func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 	ls.settled = at
-	q := ls.route.quota()
+	q := ls.route.keyed
 	q.unsettled--
 	if q.told.until != 0 {
 		q.told.ended(ls, at.Mono, 1)
@@ -295,7 +295,7 @@ func (l *lane) giveBack(ls *Lease) {
 	for _, p := range ls.route.pauses {
 		p.dropped(ls)
 	}
-	q := ls.route.quota()
+	q := ls.route.keyed
 	q.unsettled--
 	q.told.went--
 	if !ls.running { // else the function's end says what became of it

@@ -18,6 +18,7 @@ type route struct {
 	queue.Route
 	routeKey
 	pauses []*pauseGate
+	keyed  *pauseGate // of the key, where there is one, else the provider's
 	limits []*limitGate
 	skip   int     // number of gates before the limits
 	cost   []int64 // of a call that names no cost, by gate
@@ -100,6 +101,7 @@ func (l *lane) newRoute(id routeKey) *route {
 		}
 		r.limits = append(r.limits, l.gateOf(r, d))
 	}
+	r.keyed = r.pauseOf(provider.ScopeKey)
 	r.skip = 1 + len(r.pauses)
 	r.Gates = append(make([]*queue.Gate, 0, r.skip+len(r.limits)), &l.door.Gate)
 	for _, p := range r.pauses {

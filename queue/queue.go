@@ -97,6 +97,9 @@ func (q *Queue) Blocked(now time.Duration, r *Route, f Flow, cost []int64) *Gate
 // Went counts a call that went without waiting against its flow's turn. Hand must
 // follow where somebody waits.
 func (q *Queue) Went(r *Route, f Flow, cost []int64) {
+	if q.n == 0 {
+		return
+	}
 	for i, g := range r.Gates {
 		if cost[i] != 0 {
 			q.charge(g, f)
