@@ -235,7 +235,7 @@ func (l *lane) refuse(ls *Lease, e *Error) {
 
 // refuseLate refuses who waits for g and cannot go before their deadline, now that
 // g stays closed until then; everybody where that is too far away to be waited for.
-func (l *lane) refuseLate(g *queue.Gate, until time.Duration, _ provider.Outcome) {
+func (l *lane) refuseLate(g *queue.Gate, until time.Duration) {
 	late := l.q.Before(until)
 	if l.tooFar(until, g) {
 		late = l.q.All()

@@ -26,7 +26,7 @@ func (l *lane) maxWait(w *walk) time.Duration {
 func (l *lane) deadline(w *walk, left time.Duration) time.Duration {
 	at := queue.Never
 	if left != provider.Forever {
-		at = later1(l.now.Mono, left)
+		at = after(l.now.Mono, left)
 	}
 	if d, ok := w.ctx.Deadline(); ok {
 		at = min(at, l.mono(d))

@@ -74,7 +74,7 @@ func (g *limitGate) spent(ls *Lease, advice time.Duration) {
 	l := g.l
 	switch boundary, dated := g.rule.Boundary(l.now); {
 	case advice > 0:
-		g.notBefore = later1(l.now.Mono, advice)
+		g.notBefore = after(l.now.Mono, advice)
 	case dated:
 		g.notBefore = max(g.notBefore, boundary)
 	default:
@@ -87,7 +87,7 @@ func (g *limitGate) spent(ls *Lease, advice time.Duration) {
 	}
 	g.spentAt = l.now.Mono
 	l.q.Touch(&g.Gate)
-	l.refuseLate(&g.Gate, g.notBefore, provider.QuotaSpent)
+	l.refuseLate(&g.Gate, g.notBefore)
 }
 
 // idle tells that the gate is as good as a new one.
@@ -95,8 +95,8 @@ func (g *limitGate) idle(now limit.Now) bool {
 	return g.notBefore <= now.Mono && g.told.until <= now.Mono && g.learned == 0 && !g.Waiting() && g.rule.Idle(now)
 }
 
-// later1 is now+d without overflow; Never is not an instant.
-func later1(now, d time.Duration) time.Duration {
+// after is now+d without overflow; Never is not an instant.
+func after(now, d time.Duration) time.Duration {
 	if d >= queue.Never-1-now {
 		return queue.Never - 1
 	}

@@ -84,7 +84,7 @@ func (ls *Lease) hasArrived(g *limitGate) bool {
 func (l *lane) waitsInside(ls *Lease) {
 	for p := ls.parent; p != nil; p = p.parent {
 		if !p.nested && p.state == held {
-			l.settleLater(&later{at: later1(l.now.Mono, l.linger()), ls: p, early: true})
+			l.settleLater(&later{at: after(l.now.Mono, l.linger()), ls: p, early: true})
 		}
 		p.nested = true
 	}

@@ -98,9 +98,9 @@ func (p *pauseGate) spent(advice time.Duration) {
 	if advice == 0 {
 		advice = l.t.Penalty
 	}
-	p.told = told{went: p.told.went, most: p.told.went, until: max(p.told.until, later1(l.now.Mono, advice)), by: l.now.Mono}
+	p.told = told{went: p.told.went, most: p.told.went, until: max(p.told.until, after(l.now.Mono, advice)), by: l.now.Mono}
 	l.q.Touch(&p.Gate)
-	l.refuseLate(&p.Gate, p.told.until, provider.QuotaSpent)
+	l.refuseLate(&p.Gate, p.told.until)
 }
 
 // skew is by how much the provider's clock is behind ours, at most: the smallest
@@ -163,7 +163,7 @@ func (l *lane) learn(ls *Lease, budgets []provider.Budget) {
 		case b.Unit == "" || b.Unit == provider.Requests:
 			p := ls.route.keyed
 			if b.HasReset {
-				p.told.learn(ls, l.markOf(ls, len(ls.route.limits), p.told.went, p.unsettled), b.Remaining, l.now.Mono, later1(l.now.Mono, b.Reset))
+				p.told.learn(ls, l.markOf(ls, len(ls.route.limits), p.told.went, p.unsettled), b.Remaining, l.now.Mono, after(l.now.Mono, b.Reset))
 				l.toldMoved(&p.Gate, &p.told, p.unsettled)
 			}
 		}
@@ -183,7 +183,7 @@ func (l *lane) markOf(ls *Lease, i int, went, out int64) mark {
 func (l *lane) toldMoved(g *queue.Gate, t *told, out int64) {
 	l.q.Touch(g)
 	if out == 0 && t.rest(out) == 0 { // nothing that is out can tell more
-		l.refuseLate(g, t.until, provider.QuotaSpent)
+		l.refuseLate(g, t.until)
 	}
 }
 
@@ -191,13 +191,13 @@ func (l *lane) toldMoved(g *queue.Gate, t *told, out int64) {
 // boundary, else a window from now.
 func (l *lane) resetOf(b provider.Budget, g *limitGate) time.Duration {
 	if b.HasReset {
-		return later1(l.now.Mono, b.Reset)
+		return after(l.now.Mono, b.Reset)
 	}
 	if at, ok := g.rule.Boundary(l.now); ok {
 		return at
 	}
 	w, _ := g.d.Per.Duration()
-	return later1(l.now.Mono, w)
+	return after(l.now.Mono, w)
 }
 
 // limitOf is the limit that a budget speaks of: that of its name, else that of the

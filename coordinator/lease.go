@@ -122,7 +122,7 @@ func (ls *Lease) Sent() {
 	if ls.state == held && ls.sent == 0 {
 		ls.sent = l.now.Mono
 		if aw := l.t.ArrivalWithin; aw > 0 {
-			l.settleLater(&later{at: later1(ls.sent, aw), ls: ls, early: true})
+			l.settleLater(&later{at: after(ls.sent, aw), ls: ls, early: true})
 		}
 	}
 	l.tell(l.unlock())

@@ -124,7 +124,7 @@ func (p *pauseGate) refusedBy(ls *Lease, f *provider.Feedback, least time.Durati
 	news := p.trial == ls || !p.on && ls.granted.Mono > p.began
 	if !news {
 		if f.RetryAfter > 0 {
-			p.extend(later1(now, f.RetryAfter), f.Outcome, f.Detail)
+			p.extend(after(now, f.RetryAfter), f.Outcome, f.Detail)
 		}
 		return
 	}
@@ -141,7 +141,7 @@ func (p *pauseGate) refusedBy(ls *Lease, f *provider.Feedback, least time.Durati
 		}
 		p.pace.cut(now, l.budget.lately(now), declared)
 	}
-	p.extend(later1(now, max(wait, least)), f.Outcome, f.Detail)
+	p.extend(after(now, max(wait, least)), f.Outcome, f.Detail)
 }
 
 // grow returns the floor and doubles it for the next time: once a pause. It has
@@ -164,7 +164,7 @@ func (p *pauseGate) extend(until time.Duration, why provider.Outcome, detail str
 	p.on, p.until, p.trial, p.warm, p.why, p.detail = true, until, nil, 0, why, detail
 	l.q.Touch(&p.Gate)
 	l.event(event{pause: &PauseChange{Provider: l.slug, Scope: p.scope, Name: p.name, Why: string(why), Until: l.date(until)}})
-	l.refuseLate(&p.Gate, until, why)
+	l.refuseLate(&p.Gate, until)
 }
 
 // answered sees what the answer to a trial says of its pause.

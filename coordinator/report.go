@@ -218,9 +218,9 @@ func (l *lane) correct(ls *Lease, used map[string]int64) {
 // its way: linger after it was sent (after now, where that is not known), and not
 // before now.
 func (l *lane) settleUnanswered(ls *Lease) {
-	at := later1(l.now.Mono, l.linger())
+	at := after(l.now.Mono, l.linger())
 	if ls.sent != 0 {
-		at = max(later1(ls.sent, l.linger()), l.now.Mono)
+		at = max(after(ls.sent, l.linger()), l.now.Mono)
 	}
 	if at == l.now.Mono {
 		l.settle(ls, l.now, ls.f)

@@ -43,7 +43,7 @@ func (w *walk) again(ls *Lease, err error) *Error {
 	}
 	e := l.failure(w, ls, err, delay)
 	if may {
-		left, at := l.maxWait(w), later1(l.now.Mono, delay)
+		left, at := l.maxWait(w), after(l.now.Mono, delay)
 		opens, by := l.opens(ls.route, ls.cost, nil)
 		at = max(at, opens)
 		if l.tooFar(opens, by) || left < 0 || delay > left || at > l.deadline(w, left) || delay > l.t.MaxRetryAfter {
