@@ -166,7 +166,11 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 // wait makes a call wait that g keeps from going now, or refuses it.
 func (l *lane) wait(w *walk, ls *Lease, g *queue.Gate) *Error {
 	flow := w.flow()
-	opens, by := l.opens(ls.route, ls.cost, l.q.Ahead(&ls.route.Route, flow, ls.cost))
+	var ahead []int64
+	if w.attempts == 0 { // a retry is before those who came after its first try
+		ahead = l.q.Ahead(&ls.route.Route, flow, ls.cost)
+	}
+	opens, by := l.opens(ls.route, ls.cost, ahead)
 	if by == nil {
 		by = g
 	}

@@ -1,6 +1,10 @@
 package coordinator
 
-import "github.com/headgate/headgate/queue"
+import (
+	"time"
+
+	"github.com/headgate/headgate/queue"
+)
 
 // Overlooked has every gate of a provider looked at afresh and returns how many
 // calls go then: those that could have gone all along and waited.
@@ -37,4 +41,13 @@ func (c *Coordinator) HoldLane(slug string, f func(), ls *Lease) {
 	f()
 	l.giveBack(ls)
 	l.tell(l.unlock())
+}
+
+// WakeAfterStep is the lane's timer after the wall clock was set by step.
+func (c *Coordinator) WakeAfterStep(slug string, step time.Duration) {
+	l := (*c.lanes.Load())[slug]
+	l.lock()
+	l.now.Wall += step
+	l.woke()
+	l.mu.Unlock()
 }

@@ -48,7 +48,8 @@ type limitGate struct {
 func (l *lane) newLimitGate(d provider.Limit) *limitGate {
 	g := &limitGate{l: l, d: d, rule: l.fresh[d.Name].Fresh()}
 	g.declared = g.rule.Heaviest()
-	g.Init(g, d.Algorithm == provider.InFlight && d.Scope == provider.ScopeProvider)
+	// Never of a limit means: until an answer. One that all calls need gets them often.
+	g.Init(g, d.Scope == provider.ScopeProvider && d.Counted != provider.CountedSent)
 	return g
 }
 

@@ -219,9 +219,22 @@ func (l *lane) setTimer() {
 // whom it woke, else the next.
 func (l *lane) wake() {
 	l.lock()
-	l.timerAt = queue.Never
-	l.hand()
+	l.woke()
 	l.mu.Unlock()
+}
+
+// woke has a look at everything that time may have opened. Limits that follow dates
+// told their instants by a clock that may have been set meanwhile.
+func (l *lane) woke() {
+	l.timerAt = queue.Never
+	if l.aligned {
+		l.eachLimit(func(g *limitGate) {
+			if g.rule.Aligned() {
+				l.q.Touch(&g.Gate)
+			}
+		})
+	}
+	l.hand()
 }
 
 func (l *lane) provider() provider.Provider {

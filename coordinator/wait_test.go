@@ -264,3 +264,21 @@ func TestShutdownRefusesWhoWaitsAndWaitsForWhatIsInFlight(t *testing.T) {
 		require.ErrorIs(t, c.Do(t.Context(), to, ok), coordinator.ErrShutdown)
 	}, declare(provider.Throttle{RPS: 1}))
 }
+
+// Calendar quotas follow the corrected clock, also for those who wait already: the
+// lane looks at the date once a minute while somebody waits for one.
+func TestWaitersFollowAClockThatIsSet(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		require.NoError(t, c.Do(t.Context(), to, ok))
+		start := time.Now()
+		done := make(chan error, 1)
+		go func() { done <- c.Do(t.Context(), to, ok) }()
+		synctest.Wait()
+		c.WakeAfterStep("p", 23*time.Hour)
+		synctest.Wait()
+		require.Empty(t, done)
+		c.WakeAfterStep("p", 24*time.Hour+time.Minute)
+		require.NoError(t, <-done)
+		assert.Zero(t, time.Since(start))
+	}, declare(provider.Throttle{MaxWait: provider.Forever, Limits: []provider.Limit{{Name: "day", Max: 1, Per: provider.Day}}}))
+}
