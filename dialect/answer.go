@@ -45,7 +45,7 @@ func newAnswer(r *http.Response, body []byte, now time.Time) *answer {
 // by hand need not have canonical names.
 func (a *answer) lines(name string) []string {
 	if !a.odd {
-		if found, ok := a.header[name]; ok {
+		if found, ok := a.header[name]; ok || canonical(name) {
 			return found
 		}
 	}
@@ -64,6 +64,20 @@ func (a *answer) lines(name string) []string {
 		all = append(all, a.header[k]...)
 	}
 	return all
+}
+
+// canonical tells whether a name of letters and hyphens is written as net/http
+// writes it; textproto's own way of telling allocates where it is not.
+func canonical(name string) bool {
+	upper := true
+	for i := range len(name) {
+		c := name[i]
+		if upper && 'a' <= c && c <= 'z' || !upper && 'A' <= c && c <= 'Z' {
+			return false
+		}
+		upper = c == '-'
+	}
+	return true
 }
 
 // Date is the provider's clock as it answered, in whole seconds; zero where the
