@@ -267,7 +267,7 @@ func (l *lane) empty() <-chan struct{} {
 	return l.gone
 }
 
-// left counts a released lease out.
+// left counts a released lease out. Calls that wait under it do so no more.
 func (l *lane) left(ls *Lease) {
 	ls.route.goes(-1)
 	l.out--
@@ -288,5 +288,8 @@ func (l *lane) left(ls *Lease) {
 		default:
 			close(l.gone)
 		}
+	}
+	if ls.nested {
+		l.orphan(ls)
 	}
 }

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/headgate/headgate/breaker"
@@ -39,17 +40,14 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	l.counts.outcome(f.Outcome)
 	l.learn(ls, f.Budgets)
 	l.dated(ls, f.Date)
-	if !f.Unanswered {
-		l.trips.add(l.now.Mono, l.now.Mono-max(ls.granted.Mono, ls.sent))
-		ls.state = answered
-		l.settle(ls, l.now, f)
-	} else {
-		ls.state = answered
+	ls.state = answered
+	if f.Unanswered {
 		l.settleUnanswered(ls)
+	} else {
+		l.trips.add(l.now.Mono, l.now.Mono-max(ls.granted.Mono, ls.sent))
+		l.settle(ls, l.now, f)
 	}
-	l.breaker.Done(ls.token, l.clock, breakerResult(f.Outcome))
-	l.q.Touch(&l.door.Gate)
-	l.breakerMoved()
+	l.judge(ls, breakerResult(f.Outcome))
 	l.pauses(ls, f)
 	switch f.Outcome {
 	case provider.QuotaSpent:
@@ -65,6 +63,13 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 			}
 		}
 	}
+}
+
+// judge tells the breaker what a call says of the provider.
+func (l *lane) judge(ls *Lease, r breaker.Result) {
+	l.breaker.Done(ls.token, l.clock, r)
+	l.q.Touch(&l.door.Gate)
+	l.breakerMoved()
 }
 
 func breakerResult(o provider.Outcome) breaker.Result {
@@ -177,12 +182,7 @@ func (ls *Lease) chargedAt(g *limitGate) limit.Now {
 }
 
 func charges(d provider.Limit, o provider.Outcome) bool {
-	for _, c := range d.Charges {
-		if c == o {
-			return true
-		}
-	}
-	return len(d.Charges) == 0
+	return len(d.Charges) == 0 || slices.Contains(d.Charges, o)
 }
 
 // use notes what was charged where that is not the cost.
@@ -241,9 +241,6 @@ func (l *lane) release(ls *Lease) {
 	ls.state = over
 	l.freeSlots(ls)
 	l.left(ls)
-	if ls.nested {
-		l.orphan(ls)
-	}
 }
 
 // neverWent is the end of a function that has forgotten its lease: nothing was sent,
@@ -255,9 +252,7 @@ func (l *lane) neverWent(ls *Lease, f *provider.Feedback) {
 		result = breaker.Failure
 		l.counts.outcome(f.Outcome)
 	}
-	l.breaker.Done(ls.token, l.clock, result)
-	l.q.Touch(&l.door.Gate)
-	l.breakerMoved()
+	l.judge(ls, result)
 }
 
 // freeSlots gives a lease's slots back, unless calls still go under them; then the
@@ -299,12 +294,8 @@ func (l *lane) giveBack(ls *Lease) {
 	q.unsettled--
 	q.told.went--
 	if !ls.running { // else the function's end says what became of it
-		l.breaker.Done(ls.token, l.clock, breaker.Neither)
-		l.q.Touch(&l.door.Gate)
+		l.judge(ls, breaker.Neither)
 	}
 	l.counts.granted--
 	l.left(ls)
-	if ls.nested {
-		l.orphan(ls)
-	}
 }

@@ -150,17 +150,16 @@ func (l *lane) renewLimits(gates map[string]*limitGate, declared map[string]prov
 		if !ok || d.Scope != g.d.Scope {
 			continue
 		}
+		learned := g.learned
 		if !sameNumbers(g.d, d) { // what answers said was of others
-			g.notBefore, g.trial, g.learned = 0, 0, 0
+			g.notBefore, g.trial, learned = 0, 0, 0
 			g.told = told{went: g.told.went}
-		} else if g.learned != 0 {
-			g.d = d
-			g.resize(g.learned)
-			kept[name] = g
-			continue
 		}
 		g.rule, _ = limit.Replace(g.rule, d, l.now)
-		g.d, g.declared = d, l.fresh[d.Name].Heaviest()
+		g.d, g.declared, g.learned, g.skew = d, l.fresh[d.Name].Heaviest(), 0, 0
+		if learned != 0 {
+			g.resize(learned)
+		}
 		kept[name] = g
 	}
 	return kept
