@@ -27,16 +27,19 @@ type Query struct {
 	Value         string
 	Endpoint, Key string // Key: the alias that the decision picked
 	Params        map[string]string
+	Page          string // what Result.Next told; "": the first
 }
 
 // Result is the answer to a Query. Empty (no data) is an answer; a lookup that
-// could not be asked is an error, never a Result.
+// could not be asked is an error, never a Result. Where an endpoint has pages Data
+// is the array of their items.
 type Result struct {
 	Provider   string          `json:"provider"`
 	Endpoint   string          `json:"endpoint,omitempty"`
 	Data       json.RawMessage `json:"data,omitempty"`
 	Empty      bool            `json:"empty,omitempty"`
 	Suspicious bool            `json:"suspicious,omitempty"` // empty, from a provider that answers so when it throttles
+	Next       string          `json:"next,omitempty"`       // there is more: Query.Page of the next page
 	Feedback   Feedback        `json:"-"`
 	At         time.Time       `json:"at"`
 }

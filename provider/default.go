@@ -72,6 +72,17 @@ func (l Limit) algorithm() Algorithm {
 	return l.Algorithm
 }
 
+// WithDefaults returns p with the defaults in the place of zeros: Step 1 where
+// pages are counted, Items $[*], Max 10.
+func (p Paging) WithDefaults() Paging {
+	if p.Next == (Source{}) {
+		p.Step = cmp.Or(p.Step, 1)
+	}
+	p.Items = cmp.Or(p.Items, "$[*]")
+	p.Max = cmp.Or(p.Max, 10)
+	return p
+}
+
 // WithDefaults returns b with the defaults in the place of zeros: 5 failures in
 // a row, 30s, 1 probe.
 func (b Breaker) WithDefaults() Breaker {

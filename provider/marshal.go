@@ -96,6 +96,12 @@ func (e Endpoint) MarshalJSON() ([]byte, error) { return toJSON(e) }
 func (e *Endpoint) UnmarshalJSON(b []byte) error { return fromJSON(b, e) }
 
 // MarshalJSON writes the keys of the YAML form; only what is set.
+func (p Paging) MarshalJSON() ([]byte, error) { return toJSON(p) }
+
+// UnmarshalJSON reads as strictly as Parse, but does not validate.
+func (p *Paging) UnmarshalJSON(b []byte) error { return fromJSON(b, p) }
+
+// MarshalJSON writes the keys of the YAML form; only what is set.
 func (a Auth) MarshalJSON() ([]byte, error) { return toJSON(a) }
 
 // UnmarshalJSON reads as strictly as Parse, but does not validate.

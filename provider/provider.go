@@ -50,23 +50,47 @@ type Retry struct {
 	Budget   float64       `yaml:"budget,omitempty"`   // retries as a share of the last 10 s of calls; default 0.2
 }
 
-// Endpoint is one named operation of a provider.
+// Endpoint is one named operation of a provider. Path, Params, Form, JSON and
+// Headers may have {placeholders}; package adapters says what fills them.
 type Endpoint struct {
-	Name              string            `yaml:"name"`             // unique in its provider
-	Method            string            `yaml:"method,omitempty"` // default GET
-	Path              string            `yaml:"path,omitempty"`   // from base_url on, with {placeholders}: {value} is the query's
-	Kinds             []Kind            `yaml:"kinds,omitempty"`  // what it looks up
-	Params            map[string]string `yaml:"params,omitempty"` // query parameters; values may have {placeholders}
-	Cost              map[string]int64  `yaml:"cost,omitempty"`   // by unit, where the call names none
+	Name              string            `yaml:"name"`                 // unique in its provider
+	Method            string            `yaml:"method,omitempty"`     // default GET
+	Path              string            `yaml:"path,omitempty"`       // from base_url on; {value} is the query's
+	Kinds             []Kind            `yaml:"kinds,omitempty"`      // what it looks up
+	Params            map[string]string `yaml:"params,omitempty"`     // query parameters
+	Form              map[string]string `yaml:"form,omitempty"`       // the body, as the fields of an HTML form
+	JSON              string            `yaml:"json,omitempty"`       // or the body as JSON text, placeholders inside its strings
+	Headers           map[string]string `yaml:"headers,omitempty"`    // further headers, such as Accept
+	Replayable        bool              `yaml:"replayable,omitempty"` // may be sent twice, though not by GET or HEAD: a search
+	Paging            *Paging           `yaml:"paging,omitempty"`     // where a lookup is several calls
+	Cost              map[string]int64  `yaml:"cost,omitempty"`       // by unit, where the call names none; of each page
 	EmptyIsSuspicious bool              `yaml:"empty_is_suspicious,omitempty"`
+}
+
+// Paging says how an endpoint tells a long answer in pages, each of which is a
+// call of its own. The placeholder {page} in the endpoint's params, form, json or
+// path is the page that is asked for: what an answer told (Next), else a number.
+type Paging struct {
+	// Next is where an answer tells the next page; none: the answer was the last.
+	// On the first page params, form fields and headers with {page} are left out.
+	// Without Next pages are numbers, Start, Start+Step and so on, until one has
+	// no items.
+	Next  Source `yaml:"next,omitempty"`
+	Start int64  `yaml:"start,omitempty"` // the first page's number; default 0
+	Step  int64  `yaml:"step,omitempty"`  // to the next; default 1, a page's size where items are counted
+	Items string `yaml:"items,omitempty"` // RFC 9535 path of a page's items; default $[*]
+	Max   int    `yaml:"max,omitempty"`   // pages of one lookup; default 10
 }
 
 // Auth says how a request is authenticated. It never holds a key, only the
 // names of the environment variables that do.
 type Auth struct {
-	Kind string   `yaml:"kind,omitempty"` // header | query | basic | bearer | path | none
-	Name string   `yaml:"name,omitempty"` // of the header, parameter or placeholder
-	Env  []string `yaml:"env,omitempty"`  // the environment variables that hold the keys
+	Kind     string            `yaml:"kind,omitempty"`     // header | query | form | basic | bearer | path | none
+	Name     string            `yaml:"name,omitempty"`     // of the header, parameter, field or placeholder
+	Prefix   string            `yaml:"prefix,omitempty"`   // before the key in a header: "Token "
+	Env      []string          `yaml:"env,omitempty"`      // the environment variables that hold the keys; basic: user:password
+	With     map[string]string `yaml:"with,omitempty"`     // what goes along: further names, each to the variable that holds its value
+	Optional bool              `yaml:"optional,omitempty"` // it answers without a key, too
 }
 
 // Identity says how a client must name itself.

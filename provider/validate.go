@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"maps"
 	"math"
 	"net/netip"
 	"net/url"
@@ -184,22 +185,45 @@ var (
 )
 
 func (a Auth) check(f *faults) {
-	kinds := []string{"header", "query", "basic", "bearer", "path", "none"}
+	kinds := []string{"header", "query", "form", "basic", "bearer", "path", "none"}
 	checkWord(f, "auth.kind", a.Kind, kinds...)
-	if a.Kind == "" && (a.Name != "" || len(a.Env) > 0) {
+	if a.Kind == "" && (a.Name != "" || a.Prefix != "" || a.Optional || len(a.Env)+len(a.With) > 0) {
 		f.add("auth.kind", "is missing: it must be %s", oneOf(kinds))
 	}
+	named := map[string]string{"header": "header", "query": "parameter", "form": "form field", "path": "placeholder"}
 	switch {
-	case a.Name == "" && slices.Contains([]string{"header", "query", "path"}, a.Kind):
-		f.add("auth.name", "is missing: the name of the %s that takes the key", map[string]string{
-			"header": "header", "query": "parameter", "path": "placeholder"}[a.Kind])
+	case a.Name == "" && named[a.Kind] != "":
+		f.add("auth.name", "is missing: the name of the %s that takes the key", named[a.Kind])
 	case a.Kind == "header" && !headerName.MatchString(a.Name):
 		f.add("auth.name", `is no name of a header: write it as "X-Api-Key"`)
 	}
+	if a.Prefix != "" && a.Kind != "header" || strings.ContainsFunc(a.Prefix, isControl) {
+		f.add("auth.prefix", `must be plain text before the key in a header, such as "Token "`)
+	}
+	if a.Optional && a.Kind == "path" {
+		f.add("auth.optional", "is of no use where the path holds the key: declare another endpoint without it")
+	}
 	for i, name := range a.Env {
-		if !envName.MatchString(name) { // not shown: it may be the key itself
-			f.add(item("auth.env", i), "must be the name of an environment variable, such as SHODAN_API_KEY, never the key itself")
+		checkVariable(f, item("auth.env", i), name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.With)) {
+		path := at("auth.with", name)
+		checkVariable(f, path, a.With[name])
+		switch {
+		case a.Kind != "header" && a.Kind != "query" && a.Kind != "form":
+			f.add(path, "goes along with a key in a header, query or form alone")
+		case name == a.Name || name == "":
+			f.add(path, "must have a name of its own, beside that of the key")
+		case a.Kind == "header" && !headerName.MatchString(name):
+			f.add(path, `is no name of a header: write it as "X-Api-Id"`)
 		}
+	}
+}
+
+// checkVariable never shows what it finds: it may be the key itself.
+func checkVariable(f *faults, path, name string) {
+	if !envName.MatchString(name) {
+		f.add(path, "must be the name of an environment variable, such as SHODAN_API_KEY, never the key itself")
 	}
 }
 

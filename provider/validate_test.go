@@ -87,7 +87,7 @@ func TestValidateFaultsOfTheProvider(t *testing.T) {
 		{"endless timeout", func(p *Provider) { p.Timeout = Forever }, "timeout: forever is too long: at most 87600h"},
 		{"date", func(p *Provider) { p.AsOf = "30.11.2026" }, `as_of: "30.11.2026" is no date: write it as 2026-11-30`},
 		{"no such day", func(p *Provider) { p.AsOf = "2026-02-30" }, `as_of: "2026-02-30" is no date`},
-		{"auth kind", func(p *Provider) { p.Auth.Kind = "cookie" }, `auth.kind: "cookie" is unknown: it must be one of header, query, basic, bearer, path, none`},
+		{"auth kind", func(p *Provider) { p.Auth.Kind = "cookie" }, `auth.kind: "cookie" is unknown: it must be one of header, query, form, basic, bearer, path, none`},
 		{"auth without a kind", func(p *Provider) { p.Auth.Kind = "" }, "auth.kind: is missing: it must be one of header"},
 		{"no header", func(p *Provider) { p.Auth.Name = "" }, "auth.name: is missing: the name of the header that takes the key"},
 		{"no parameter", func(p *Provider) { p.Auth.Kind, p.Auth.Name = "query", "" }, "auth.name: is missing: the name of the parameter that takes the key"},
