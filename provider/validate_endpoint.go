@@ -100,6 +100,7 @@ func (e Endpoint) checkPaging(f *faults, path string) {
 	switch {
 	case p == nil && asks:
 		f.add(path, "is missing: the placeholder {page} needs it")
+		return
 	case p == nil:
 		return
 	case !asks:
