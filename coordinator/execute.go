@@ -1,15 +1,25 @@
 package coordinator
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/headgate/headgate/provider"
 )
 
 // Execute asks the registered adapter of call.Provider, throttled and retried as
 // Do does it. An endpoint that neither call nor query names is the first that
-// takes the query's kind. Lookups by GET are Replayable.
+// takes the query's kind. Lookups by GET, and those that the endpoint declares so,
+// are Replayable.
+//
+// Where the endpoint declares pages each is a call of its own, one after the
+// other, at most as many as it declares; the Result is that of all: its Data the
+// array of all items, Next where more is to be had. If a page cannot be asked
+// after others have been, Execute returns both: the error, and the Result so far,
+// whose Next is the Query.Page to go on with.
 //
 // What no endpoint takes is refused before it costs anything. So is a call to an
 // adapter that has a method Ready() error and says what it lacks (a key); the text
@@ -20,14 +30,28 @@ func (c *Coordinator) Execute(ctx context.Context, call Call, q provider.Query) 
 	if refusal == nil {
 		refusal = w.ready(l)
 	}
+	var pages int
 	if refusal == nil {
-		refusal = w.route(l.endpoints, q)
+		pages, refusal = w.route(l.endpoints, q)
 	}
 	if refusal != nil {
 		return provider.Result{}, w.refusedBy(c, refusal)
 	}
 	q.Endpoint = w.call.Endpoint
-	return Get(ctx, c, w.call, func(ctx context.Context) (provider.Result, error) {
+	all, err := c.page(ctx, l, w.call, q)
+	for ; err == nil && all.Next != "" && pages > 1; pages-- {
+		q.Page = all.Next
+		var next provider.Result
+		if next, err = c.page(ctx, l, w.call, q); err == nil {
+			all = joined(all, next)
+		}
+	}
+	return all, err
+}
+
+// page is one call to an adapter.
+func (c *Coordinator) page(ctx context.Context, l *lane, call Call, q provider.Query) (provider.Result, error) {
+	return Get(ctx, c, call, func(ctx context.Context) (provider.Result, error) {
 		ls, _ := LeaseFrom(ctx)
 		q.Key = ls.Key()
 		res, err := l.adapter.Lookup(ctx, q)
@@ -39,6 +63,29 @@ func (c *Coordinator) Execute(ctx context.Context, call Call, q provider.Query) 
 		}
 		return res, err
 	})
+}
+
+// joined is the result of pages up to next. Both are arrays of items; one that is
+// none counts as one item, so that nothing is lost.
+func joined(all, next provider.Result) provider.Result {
+	next.Data = joinArrays(all.Data, next.Data)
+	next.Empty = all.Empty && next.Empty
+	next.Suspicious = all.Suspicious && next.Empty
+	return next
+}
+
+func joinArrays(a, b json.RawMessage) json.RawMessage {
+	items := slices.DeleteFunc([][]byte{inside(a), inside(b)}, func(x []byte) bool { return len(x) == 0 })
+	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]"))
+}
+
+// inside is what stands between the brackets of an array.
+func inside(data json.RawMessage) []byte {
+	data = bytes.TrimSpace(data)
+	if len(data) > 1 && data[0] == '[' {
+		data = bytes.TrimSpace(data[1 : len(data)-1])
+	}
+	return data
 }
 
 // ready tells what keeps the adapter from being asked at all.
@@ -56,8 +103,8 @@ func (w *walk) ready(l *lane) *Error {
 	return nil
 }
 
-// route picks the endpoint of a query.
-func (w *walk) route(endpoints []provider.Endpoint, q provider.Query) *Error {
+// route picks the endpoint of a query and tells how many pages it has at most.
+func (w *walk) route(endpoints []provider.Endpoint, q provider.Query) (pages int, refusal *Error) {
 	if w.call.Endpoint == "" {
 		w.call.Endpoint = q.Endpoint
 	}
@@ -70,16 +117,20 @@ func (w *walk) route(endpoints []provider.Endpoint, q provider.Query) *Error {
 		case w.call.Endpoint != e.Name:
 			continue
 		case q.Kind != "" && len(e.Kinds) > 0 && !e.Takes(q.Kind):
-			return w.invalid(fmt.Sprintf("endpoint %q takes %v, not %q", e.Name, e.Kinds, q.Kind))
+			return 0, w.invalid(fmt.Sprintf("endpoint %q takes %v, not %q", e.Name, e.Kinds, q.Kind))
 		}
 		switch e.Method {
 		case "", "GET", "HEAD":
 			w.call.Replayable = true
 		}
-		return nil
+		w.call.Replayable = w.call.Replayable || e.Replayable
+		if e.Paging == nil {
+			return 1, nil
+		}
+		return e.Paging.WithDefaults().Max, nil
 	}
 	if w.call.Endpoint == "" && q.Kind != "" && kinds {
-		return w.invalid(fmt.Sprintf("no endpoint takes the kind %q", q.Kind))
+		return 0, w.invalid(fmt.Sprintf("no endpoint takes the kind %q", q.Kind))
 	}
-	return nil // an endpoint that does not exist is refused at entry
+	return 1, nil // an endpoint that does not exist is refused at entry
 }
