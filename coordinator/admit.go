@@ -149,9 +149,7 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 		return l.refusalOf(w, ls, ReasonCircuitOpen, "the circuit is open", l.mono(until))
 	}
 	if g := ls.route.tooHeavy(ls.cost); g != nil {
-		e := l.refusalOf(w, ls, ReasonTooHeavy, "no window of this limit can hold the call's cost", 0)
-		e.Limit = g.state()
-		return e
+		return l.tooHeavy(w, ls, g)
 	}
 	flow := w.flow()
 	g := l.q.Blocked(l.now.Mono, &ls.route.Route, flow, ls.cost)

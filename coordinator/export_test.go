@@ -51,3 +51,13 @@ func (c *Coordinator) WakeAfterStep(slug string, step time.Duration) {
 	l.woke()
 	l.mu.Unlock()
 }
+
+// Rehearse returns the instants that ForecastAll makes portions of.
+func (c *Coordinator) Rehearse(trip time.Duration, demands ...Demand) (at []time.Time) {
+	l := (*c.lanes.Load())[demands[0].Call.Provider]
+	r := l.rehearsal(trip, demands)
+	start := r.clock.Add(-r.now.Mono)
+	r.went = func(x time.Duration, _ *queue.Gate) { at = append(at, start.Add(x)) }
+	r.run()
+	return at
+}

@@ -48,9 +48,14 @@ type limitGate struct {
 func (l *lane) newLimitGate(d provider.Limit) *limitGate {
 	g := &limitGate{l: l, d: d, rule: l.fresh[d.Name].Fresh()}
 	g.declared = g.rule.Heaviest()
-	// Never of a limit means: until an answer. One that all calls need gets them often.
-	g.Init(g, d.Scope == provider.ScopeProvider && d.Counted != provider.CountedSent)
+	g.Init(g, g.answers())
 	return g
+}
+
+// answers tells that Never of this limit means: until an answer, which is near, as
+// all calls need it.
+func (g *limitGate) answers() bool {
+	return g.d.Scope == provider.ScopeProvider && g.d.Counted != provider.CountedSent
 }
 
 // Look asks the rule at the lane's clock, of which now is a part.

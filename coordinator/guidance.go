@@ -93,6 +93,13 @@ func (l *lane) tooLate(ls *Lease, opens time.Duration, by *queue.Gate) *Error {
 	return e
 }
 
+// tooHeavy refuses a call that g can never admit.
+func (l *lane) tooHeavy(w *walk, ls *Lease, g *limitGate) *Error {
+	e := l.refusalOf(w, ls, ReasonTooHeavy, "no window of this limit can hold the call's cost", 0)
+	e.Limit = g.state()
+	return e
+}
+
 // noWait refuses a call that may not wait.
 func (l *lane) noWait(ls *Lease, opens time.Duration, by *queue.Gate) *Error {
 	e := l.refusal(ls, ReasonRateLimited, "it may not wait", l.soon(opens))

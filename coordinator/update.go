@@ -176,8 +176,7 @@ func (l *lane) reenter(w *queue.Waiter) {
 	ls.cost = l.costFor(ls.walk, ls.route)
 	w.Cost = ls.cost
 	if g := ls.route.tooHeavy(ls.cost); g != nil {
-		e := l.refusal(ls, ReasonTooHeavy, "no window of this limit can hold the call's cost any more", 0)
-		e.Limit = g.state()
+		e := l.tooHeavy(ls.walk, ls, g)
 		ls.state, ls.wait.refusal = refused, e
 		ls.wait.ready <- struct{}{}
 		return

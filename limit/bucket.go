@@ -2,6 +2,7 @@ package limit
 
 import (
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -121,4 +122,9 @@ func convert(s, old *spec, d time.Duration, extra int64) time.Duration {
 		return Never
 	}
 	return time.Duration(quo.Int64())
+}
+
+func (b *bucket) copy(from algorithm) {
+	*b = *from.(*bucket)
+	b.past = slices.Clone(b.past)
 }

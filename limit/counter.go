@@ -70,3 +70,5 @@ func (c *counter) adopt(s *spec, from algorithm, old *spec, now Now) {
 	*c = *from.(*counter)
 	c.regrid(s, old, now)
 }
+
+func (c *counter) copy(from algorithm) { *c = *from.(*counter) }

@@ -103,3 +103,5 @@ func (f *fixed) adopt(s *spec, from algorithm, old *spec, now Now) {
 	f.regrid(s, old, now)
 	f.measure(s)
 }
+
+func (f *fixed) copy(from algorithm) { *f = *from.(*fixed) }

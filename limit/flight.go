@@ -18,3 +18,5 @@ func (*flight) used(*spec, Now) int64 { return 0 }
 func (*flight) idle(*spec, Now) bool { return true }
 
 func (*flight) adopt(*spec, algorithm, *spec, Now) {}
+
+func (*flight) copy(algorithm) {}

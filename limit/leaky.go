@@ -1,6 +1,9 @@
 package limit
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // leaky is leaky_bucket: a sliding window whose grants are evenly spaced.
 //
@@ -93,4 +96,9 @@ func (l *leaky) idle(s *spec, now Now) bool {
 func (l *leaky) adopt(s *spec, from algorithm, _ *spec, now Now) {
 	*l = *from.(*leaky)
 	l.resize(s, now)
+}
+
+func (l *leaky) copy(from algorithm) {
+	*l = *from.(*leaky)
+	l.entries = slices.Clone(l.entries)
 }

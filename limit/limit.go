@@ -63,6 +63,8 @@ type algorithm interface {
 	used(s *spec, now Now) int64
 	// idle tells that nothing is left that a new algorithm would not have.
 	idle(s *spec, now Now) bool
+	// copy makes it equal to another of the same type, with which it shares nothing.
+	copy(from algorithm)
 	// adopt takes the history over from an algorithm of the same type.
 	adopt(s *spec, from algorithm, old *spec, now Now)
 }
@@ -88,6 +90,15 @@ func (r *Rule) Fresh() *Rule {
 		fresh.SetSkew(f.skew)
 	}
 	return fresh
+}
+
+// Clone returns a Rule with the same history, which shares nothing with r that
+// changes: to play forward what has not happened yet.
+func (r *Rule) Clone() *Rule {
+	c := newRule(r.spec)
+	c.held = r.held
+	c.algo.copy(r.algo)
+	return c
 }
 
 // newRule puts Rule and algorithm into one allocation.

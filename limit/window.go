@@ -1,6 +1,9 @@
 package limit
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // window is sliding_window: never more than max in any window of length per. An
 // entry counts while now <= at+per and is free strictly after: a provider whose
@@ -61,4 +64,9 @@ func (w *window) resize(s *spec, now Now) {
 	if w.drop(sub(now.Mono, s.per)); w.slotted {
 		w.compact(s.slot)
 	}
+}
+
+func (w *window) copy(from algorithm) {
+	*w = *from.(*window)
+	w.entries = slices.Clone(w.entries)
 }

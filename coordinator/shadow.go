@@ -1,0 +1,172 @@
+package coordinator
+
+import (
+	"slices"
+	"time"
+
+	"github.com/headgate/headgate/breaker"
+	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/queue"
+)
+
+// shadow is a copy of a lane that is played forward by its own clock, with the
+// decision's own code: what it lets go is what the lane will. It is told no answer
+// but ok, a round trip after a call went.
+type shadow struct {
+	*lane
+	trip time.Duration
+	out  []due // calls that are out, in order of their ends
+}
+
+// due is the end of a call.
+type due struct {
+	at time.Duration
+	ls *Lease
+}
+
+// shadow copies what decides: gates, who waits, what is out. It needs the lane's
+// lock; the shadow does not.
+func (l *lane) shadow(trip time.Duration) *shadow {
+	s := &shadow{trip: trip, lane: &lane{
+		c: &Coordinator{origin: l.c.origin}, slug: l.slug, endpoints: l.endpoints,
+		clock: l.clock, now: l.now, p: l.p, t: l.t, b: l.b, limits: l.limits, fresh: l.fresh, over: l.over,
+		general: make(map[string]*limitGate), parts: make(map[partKey]*part), routes: make(map[routeKey]*route),
+		trips: l.trips, budget: l.budget, skew: l.skew, aligned: l.aligned, timerAt: queue.Never,
+	}}
+	s.door.l = s.lane
+	s.door.Init(&s.door, false)
+	s.pause.init(s.lane, provider.ScopeProvider, "")
+	s.pause.like(&l.pause)
+	for name, g := range l.general {
+		s.general[name] = s.likeLimit(g)
+	}
+	s.plain = s.newRoute(routeKey{})
+	leases := s.copyOut(l)
+	s.copyLater(l, leases)
+	s.copyTrials(l, leases)
+	s.copyBreaker(l, leases)
+	s.copyWaiting(l)
+	return s
+}
+
+// like takes over what is known of a scope; trials follow when the leases are there.
+func (p *pauseGate) like(x *pauseGate) {
+	p.on, p.until, p.began, p.why, p.detail = x.on, x.until, x.began, x.why, x.detail
+	p.floor, p.refused, p.pace, p.told, p.unsettled = x.floor, x.refused, x.pace, x.told, x.unsettled
+	p.unauthorized, p.warm, p.last = x.unauthorized, x.warm, x.last
+}
+
+// likeLimit is a gate with the same history.
+func (l *lane) likeLimit(x *limitGate) *limitGate {
+	g := &limitGate{l: l, rule: x.rule.Clone(), d: x.d, notBefore: x.notBefore, spentAt: x.spentAt, trial: x.trial,
+		told: x.told, skew: x.skew, declared: x.declared, learned: x.learned, maxUntil: x.maxUntil}
+	g.Init(g, g.answers())
+	return g
+}
+
+// routeLike is the route of the same calls, with what l knows of their parts.
+func (s *shadow) routeLike(l *lane, id routeKey) *route {
+	if id == (routeKey{}) {
+		return s.plain
+	}
+	if r := s.routes[id]; r != nil {
+		return r
+	}
+	for _, part := range []partKey{{endpoint: id.endpoint}, {key: id.key}, {id.endpoint, id.key}} {
+		x := l.parts[part]
+		if x == nil || s.parts[part] != nil {
+			continue
+		}
+		pt := s.partOf(new(route), part)
+		if x.pause != nil {
+			pt.pause.like(x.pause)
+		}
+		for name, g := range x.limits {
+			pt.limits[name] = s.likeLimit(g)
+		}
+	}
+	r := s.newRoute(id)
+	s.routes[id] = r
+	return r
+}
+
+// copyOut takes over the calls that are out: they end a round trip after they went,
+// or now.
+func (s *shadow) copyOut(l *lane) map[*Lease]*Lease {
+	leases := make(map[*Lease]*Lease)
+	for x := l.oldest; x != nil; x = x.newer {
+		ls := s.copyLease(l, x)
+		leases[x] = ls
+		ls.route.goes(1)
+		s.lane.out++
+		if ls.older = s.newest; ls.older == nil {
+			s.oldest = ls
+		} else {
+			ls.older.newer = ls
+		}
+		s.newest = ls
+		s.out = append(s.out, due{max(x.granted.Mono+s.trip, s.now.Mono), ls})
+	}
+	slices.SortStableFunc(s.out, func(a, b due) int { return int(a.at - b.at) })
+	return leases
+}
+
+func (s *shadow) copyLease(l *lane, x *Lease) *Lease {
+	return &Lease{l: s.lane, walk: &walk{call: x.walk.call, l: s.lane}, route: s.routeLike(l, x.route.routeKey),
+		cost: x.cost, granted: x.granted, sent: x.sent, settled: x.settled, arrived: x.arrived, used: slices.Clone(x.used),
+		state: x.state, early: x.early, all: x.all, f: x.f}
+}
+
+func (s *shadow) copyLater(l *lane, leases map[*Lease]*Lease) {
+	for _, x := range l.later {
+		ls := leases[x.ls]
+		if ls == nil {
+			ls = s.copyLease(l, x.ls) // it has ended; its units are held still
+		}
+		s.settleLater(&later{at: x.at, ls: ls, early: x.early})
+	}
+}
+
+// copyTrials puts copies of leases in the place of those that gates know.
+func (s *shadow) copyTrials(l *lane, leases map[*Lease]*Lease) {
+	s.pause.trial = leases[l.pause.trial]
+	for id, pt := range s.parts {
+		if x := l.parts[id]; pt.pause != nil && x != nil {
+			pt.pause.trial = leases[x.pause.trial]
+		}
+	}
+}
+
+// copyBreaker says what an open breaker means as a pause does: nothing before an
+// instant, then one alone, whose answer is ok.
+func (s *shadow) copyBreaker(l *lane, leases map[*Lease]*Lease) {
+	state, until := l.breaker.State(l.clock)
+	if l.breaker == nil || state == breaker.Closed {
+		return
+	}
+	if s.pause.on = true; state == breaker.Open {
+		s.pause.until, s.pause.trial = max(s.pause.until, l.mono(until)+1), nil // at that instant itself it is open still
+	}
+	for x, ls := range leases {
+		if x.token.Probe() {
+			s.pause.trial = ls
+		}
+	}
+}
+
+func (s *shadow) copyWaiting(l *lane) {
+	waiters := l.q.All()
+	slices.SortFunc(waiters, func(a, b *queue.Waiter) int {
+		if a.Earlier(b) {
+			return -1
+		}
+		return 1
+	})
+	for _, w := range waiters {
+		x := w.Owner.(*Lease)
+		ls := &Lease{l: s.lane, walk: x.walk, route: s.routeLike(l, x.route.routeKey), cost: x.cost, wait: new(wait)}
+		ls.wait.Owner, ls.wait.Cost, ls.wait.Deadline = ls, ls.cost, w.Deadline
+		ls.route.waits(1)
+		s.q.Enter(s.now.Mono, &ls.wait.Waiter, &ls.route.Route, x.walk.flow())
+	}
+}
