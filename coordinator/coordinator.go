@@ -49,8 +49,8 @@ type Config struct {
 // [New] and safe for concurrent use. Two coordinators share nothing.
 type Coordinator struct {
 	registry *registry.Registry
-	mine     registry.Registry // copies of Config.Providers, and of what is overridden
-	over     map[string]bool   // what is overridden
+	mine     registry.Registry             // copies of Config.Providers, and of what is overridden
+	over     map[string]*provider.Throttle // what is overridden: as declared
 	classify func(slug string, err error) (provider.Feedback, bool)
 	traces   traces
 	origin   time.Time     // of the lanes' clocks
@@ -122,7 +122,7 @@ func (c *Coordinator) declare(ps []provider.Provider) (faults []error) {
 // override puts plans in the place of declared throttles. Each is checked against
 // the provider that it is for.
 func (c *Coordinator) override(ts map[string]provider.Throttle, given []provider.Provider) (faults []error) {
-	c.over = make(map[string]bool, len(ts))
+	c.over = make(map[string]*provider.Throttle, len(ts))
 	for _, slug := range slices.Sorted(maps.Keys(ts)) {
 		e, ok := c.declared(slug)
 		if i := slices.IndexFunc(given, func(p provider.Provider) bool { return p.Slug == slug }); !ok && i >= 0 {
@@ -133,6 +133,7 @@ func (c *Coordinator) override(ts map[string]provider.Throttle, given []provider
 			faults = append(faults, errors.Join(fmt.Errorf("coordinator: override: %w", c.unknown(slug)), err))
 			continue
 		}
+		declared := e.Provider.Throttle
 		e.Provider.Throttle = ts[slug]
 		if err := e.Provider.Validate(); err != nil {
 			faults = append(faults, fmt.Errorf("coordinator: override of %q: %w", slug, err))
@@ -141,7 +142,7 @@ func (c *Coordinator) override(ts map[string]provider.Throttle, given []provider
 		if err := c.mine.Replace(e.Provider); err != nil {
 			_ = c.mine.Declare(e.Provider)
 		}
-		c.over[slug] = true
+		c.over[slug] = &declared
 	}
 	return faults
 }

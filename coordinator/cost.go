@@ -129,6 +129,9 @@ func (l *lane) check(call Call) (detail string) {
 	if call.Priority < Bulk || call.Priority > Interactive {
 		return fmt.Sprintf("priority %d is none of Bulk, Normal, Interactive", call.Priority)
 	}
+	if len(l.t.Off) > 0 && !l.t.Switched(call.Endpoint) {
+		return switchedOff(call.Endpoint)
+	}
 	if call.Endpoint == "" || len(l.endpoints) == 0 {
 		return ""
 	}
@@ -140,6 +143,14 @@ func (l *lane) check(call Call) (detail string) {
 		names[i] = e.Name
 	}
 	return fmt.Sprintf("no such endpoint %q; declared are %s", call.Endpoint, strings.Join(names, ", "))
+}
+
+// switchedOff is why a call to an endpoint (or a provider) in Throttle.Off is refused.
+func switchedOff(endpoint string) string {
+	if endpoint == "" {
+		return "the provider is switched off"
+	}
+	return fmt.Sprintf("endpoint %q is switched off", endpoint)
 }
 
 // tooHeavy returns the first limit that can never admit such a cost.

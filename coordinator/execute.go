@@ -6,13 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/headgate/headgate/provider"
 )
 
 // Execute asks the registered adapter of call.Provider, throttled and retried as
 // Do does it. An endpoint that neither call nor query names is the first that
-// takes the query's kind. Lookups by GET, and those that the endpoint declares so,
+// takes the query's kind, is not switched off, and needs no more than the query
+// has. Lookups by GET, and those that the endpoint declares so,
 // are Replayable.
 //
 // Where the endpoint declares pages each is a call of its own, one after the
@@ -32,7 +34,7 @@ func (c *Coordinator) Execute(ctx context.Context, call Call, q provider.Query) 
 	}
 	var pages int
 	if refusal == nil {
-		pages, refusal = w.route(l.endpoints, q)
+		pages, refusal = w.route(l, q)
 	}
 	if refusal != nil {
 		return provider.Result{}, w.refusedBy(c, refusal)
@@ -103,34 +105,63 @@ func (w *walk) ready(l *lane) *Error {
 	return nil
 }
 
-// route picks the endpoint of a query and tells how many pages it has at most.
-func (w *walk) route(endpoints []provider.Endpoint, q provider.Query) (pages int, refusal *Error) {
+// route picks the endpoint of a query and tells how many pages it has at most. Of
+// those that take its kind it is the first that is not switched off, and for which
+// the query has all that it needs.
+func (w *walk) route(l *lane, q provider.Query) (pages int, refusal *Error) {
 	if w.call.Endpoint == "" {
 		w.call.Endpoint = q.Endpoint
 	}
-	kinds := false
-	for _, e := range endpoints {
+	l.mu.Lock()
+	t := l.t
+	l.mu.Unlock()
+	kinds, why := false, ""
+	for _, e := range l.endpoints {
 		kinds = kinds || len(e.Kinds) > 0
+		lacks := l.lacks(e, q)
 		switch {
-		case w.call.Endpoint == "" && q.Kind != "" && e.Takes(q.Kind):
+		case w.call.Endpoint == "" && (q.Kind == "" || !e.Takes(q.Kind)):
+			continue
+		case w.call.Endpoint == "" && !t.Switched(e.Name):
+			why = "; " + switchedOff(e.Name)
+			continue
+		case w.call.Endpoint == "" && len(lacks) > 0:
+			why = fmt.Sprintf("; endpoint %q needs the query's params %s", e.Name, strings.Join(lacks, ", "))
+			continue
+		case w.call.Endpoint == "":
 			w.call.Endpoint = e.Name
 		case w.call.Endpoint != e.Name:
 			continue
 		case q.Kind != "" && len(e.Kinds) > 0 && !e.Takes(q.Kind):
 			return 0, w.invalid(fmt.Sprintf("endpoint %q takes %v, not %q", e.Name, e.Kinds, q.Kind))
 		}
-		switch e.Method {
-		case "", "GET", "HEAD":
-			w.call.Replayable = true
-		}
-		w.call.Replayable = w.call.Replayable || e.Replayable
-		if e.Paging == nil {
-			return 1, nil
-		}
-		return e.Paging.WithDefaults().Max, nil
+		return w.found(e), nil
 	}
 	if w.call.Endpoint == "" && q.Kind != "" && kinds {
-		return 0, w.invalid(fmt.Sprintf("no endpoint takes the kind %q", q.Kind))
+		return 0, w.invalid(fmt.Sprintf("no endpoint takes the kind %q", q.Kind) + why)
 	}
 	return 1, nil // an endpoint that does not exist is refused at entry
+}
+
+// found takes over what an endpoint says of its calls.
+func (w *walk) found(e provider.Endpoint) (pages int) {
+	switch e.Method {
+	case "", "GET", "HEAD":
+		w.call.Replayable = true
+	}
+	w.call.Replayable = w.call.Replayable || e.Replayable
+	if e.Paging == nil {
+		return 1
+	}
+	return e.Paging.WithDefaults().Max
+}
+
+// lacks is what an endpoint needs of a query's params that are not there.
+func (l *lane) lacks(e provider.Endpoint, q provider.Query) (names []string) {
+	for _, name := range l.needs[e.Name] {
+		if _, ok := q.Params[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }

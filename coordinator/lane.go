@@ -21,7 +21,9 @@ type lane struct {
 	c         *Coordinator
 	slug      string
 	endpoints []provider.Endpoint
-	adapter   provider.Adapter // nil: declared only
+	adapter   provider.Adapter          // nil: declared only
+	needs     map[string][]string       // what queries must give, by endpoint
+	base      map[string]provider.Limit // limits as declared, without overrides
 
 	mu      sync.Mutex
 	clock   time.Time              // the reading of this critical section
@@ -31,7 +33,6 @@ type lane struct {
 	b       provider.Retry         // p.Retry with its defaults
 	limits  []provider.Limit       // t expanded
 	fresh   map[string]*limit.Rule // an empty one of each: for one more key
-	over    bool                   // the throttle is not the declared one
 	q       queue.Queue
 	breaker *breaker.Breaker
 	door    doorGate
@@ -60,9 +61,22 @@ type lane struct {
 	timerAt time.Duration // Never: not set
 }
 
-func newLane(c *Coordinator, e registry.Entry, over bool) (*lane, error) {
+// newLane makes the lane of e; declared is its throttle where e has an override,
+// else nil.
+func newLane(c *Coordinator, e registry.Entry, declared *provider.Throttle) (*lane, error) {
 	p := e.Provider
-	l := &lane{c: c, slug: p.Slug, endpoints: p.Endpoints, adapter: e.Adapter, over: over, timerAt: queue.Never}
+	l := &lane{c: c, slug: p.Slug, endpoints: p.Endpoints, adapter: e.Adapter, timerAt: queue.Never, needs: make(map[string][]string)}
+	for _, x := range p.Endpoints {
+		l.needs[x.Name] = p.Needs(x)
+	}
+	if declared == nil {
+		declared = &p.Throttle
+	}
+	l.base = make(map[string]provider.Limit)
+	limits, _ := expand(*declared)
+	for _, d := range limits {
+		l.base[d.Name] = d
+	}
 	l.door.l = l
 	l.door.Init(&l.door, false)
 	l.pause.init(l, provider.ScopeProvider, "")
@@ -77,15 +91,9 @@ func newLane(c *Coordinator, e registry.Entry, over bool) (*lane, error) {
 // declare puts a throttle in force: limits are matched by name and scope and keep
 // their history. An invalid one changes nothing.
 func (l *lane) declare(t provider.Throttle) error {
-	limits, err := t.Expand()
+	limits, err := expand(t)
 	if err != nil {
 		return err
-	}
-	if bad := t.WithDefaults().BadAnswers; bad != nil {
-		// Each call that is out may bring one: held like any unit, charged for those.
-		d := *bad
-		d.Charges = []provider.Outcome{provider.Unauthorized, provider.RateLimited, provider.Banned}
-		limits = append(limits, d)
 	}
 	fresh := make(map[string]*limit.Rule, len(limits))
 	for _, d := range limits { // so that nothing below can fail half-way
@@ -97,6 +105,18 @@ func (l *lane) declare(t provider.Throttle) error {
 	l.p.Throttle, l.t, l.limits = t, t.WithDefaults(), limits
 	l.renew()
 	return nil
+}
+
+// expand writes a throttle out, with the budget of bad answers as a limit: each call
+// that is out may bring one, so it is held like any unit, and charged for those.
+func expand(t provider.Throttle) ([]provider.Limit, error) {
+	limits, err := t.Expand()
+	if bad := t.WithDefaults().BadAnswers; bad != nil {
+		d := *bad
+		d.Charges = []provider.Outcome{provider.Unauthorized, provider.RateLimited, provider.Banned}
+		limits = append(limits, d)
+	}
+	return limits, err
 }
 
 // read reads the clock: once in each critical section, inside the lock.

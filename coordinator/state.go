@@ -3,6 +3,7 @@ package coordinator
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -23,7 +24,7 @@ type LimitState struct {
 	Held    int64           `json:"held"` // of calls that have no answer yet
 	Per     provider.Period `json:"per,omitempty"`
 	ResetAt time.Time       `json:"reset_at,omitzero"` // when units come back; zero: none is out
-	Origin  string          `json:"origin"`            // declared | overridden | learned | assumed
+	Origin  string          `json:"origin"`            // declared | overridden | learned | assumed | pacing (our courtesy)
 }
 
 // QueueState is the queue of a provider.
@@ -225,8 +226,10 @@ func (g *limitGate) state() *LimitState {
 		s.Origin = "learned"
 		s.Used = max(s.Used, s.Max-s.Held-g.told.rest(u.Held))
 		u.ResetAt = max(u.ResetAt, g.told.until)
-	case g.l.over:
+	case g.overridden():
 		s.Origin = "overridden"
+	case g.d.Basis == provider.BasisPacing:
+		s.Origin = "pacing"
 	case g.d.Basis == provider.BasisAssumed:
 		s.Origin = "assumed"
 	}
@@ -234,6 +237,12 @@ func (g *limitGate) state() *LimitState {
 		s.ResetAt = g.l.date(u.ResetAt)
 	}
 	return s
+}
+
+// overridden tells that the limit in force is not the declared one.
+func (g *limitGate) overridden() bool {
+	base, declared := g.l.base[g.d.Name]
+	return !declared || !reflect.DeepEqual(base, g.d)
 }
 
 func (p *pauseGate) state() *PauseState {

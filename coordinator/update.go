@@ -28,7 +28,6 @@ func (c *Coordinator) Update(slug string, t provider.Throttle) error {
 		err = l.declare(t)
 	}
 	if err == nil {
-		l.over = true
 		l.eachPause(func(p *pauseGate) {
 			p.unauthorized = 0
 			if p.why == provider.Unauthorized {
@@ -175,6 +174,12 @@ func (l *lane) reenter(w *queue.Waiter) {
 	ls.route = l.route(ls.walk.call.Endpoint, ls.walk.call.Key)
 	ls.cost = l.costFor(ls.walk, ls.route)
 	w.Cost = ls.cost
+	if call := ls.walk.call; len(l.t.Off) > 0 && !l.t.Switched(call.Endpoint) {
+		e := l.refusal(ls, ReasonInvalid, switchedOff(call.Endpoint), 0)
+		ls.state, ls.wait.refusal = refused, e
+		ls.wait.ready <- struct{}{}
+		return
+	}
 	if g := ls.route.tooHeavy(ls.cost); g != nil {
 		e := l.tooHeavy(ls.walk, ls, g)
 		ls.state, ls.wait.refusal = refused, e

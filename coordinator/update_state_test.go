@@ -80,9 +80,19 @@ func TestStateTellsTheOriginOfEachNumber(t *testing.T) {
 		assert.Equal(t, time.Now().Add(5*time.Minute), state(t, c).Limits[0].ResetAt)
 		time.Sleep(5 * time.Minute)
 		assert.Equal(t, []string{"declared", "assumed"}, origins(c), "what was told is over")
+		plan := limits(provider.Limit{Name: "told", Max: 20, Per: "1m"}, th.Limits[1], provider.Limit{Name: "new", Max: 1, Per: "1s"})
+		require.NoError(t, c.Update("p", plan))
+		assert.Equal(t, []string{"overridden", "assumed"}, origins(c), "of those that differ")
+		assert.Equal(t, "overridden", state(t, c).Limits[2].Origin)
 		require.NoError(t, c.Update("p", th))
-		assert.Equal(t, []string{"overridden", "overridden"}, origins(c))
+		assert.Equal(t, []string{"declared", "assumed"}, origins(c), "as declared again")
 	}, once(th))
+	pacing := limits(provider.Limit{Name: "ours", Max: 10, Per: "1m", Basis: provider.BasisPacing}, provider.Limit{Name: "b", Max: 1, Per: "1m"})
+	pacing.BadAnswers = &provider.Limit{Max: 3, Per: "1m"}
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		assert.Equal(t, []string{"pacing", "declared"}, origins(c))
+		assert.Equal(t, "declared", state(t, c).Limits[2].Origin, "of bad answers")
+	}, declare(pacing))
 	cfg := coordinator.Config{Providers: []provider.Provider{declare(provider.Throttle{})}, Overrides: map[string]provider.Throttle{"p": th}}
 	bubbleWith(t, cfg, func(t *testing.T, c *coordinator.Coordinator) {
 		assert.Equal(t, []string{"overridden", "overridden"}, origins(c))

@@ -1,6 +1,9 @@
 package provider
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // OfStatus is the outcome of an HTTP status alone, where nothing else is known of
 // the answer:
@@ -38,3 +41,34 @@ func OfStatus(status int) Outcome {
 
 // Takes tells whether the endpoint looks up that kind.
 func (e Endpoint) Takes(k Kind) bool { return slices.Contains(e.Kinds, k) }
+
+// Needs returns the names that a query's Params must give for a lookup at e: its
+// placeholders that nothing else fills. Sorted; nil where the value is enough.
+func (p Provider) Needs(e Endpoint) []string {
+	var names []string
+	look := func(template string) {
+		for _, found := range placeholder.FindAllString(template, -1) {
+			name, _, _ := strings.Cut(strings.Trim(found, "{}"), "|")
+			switch {
+			case name == "value", name == "page", name == "contact", p.Auth.Kind == "path" && name == p.Auth.Name:
+			default:
+				names = append(names, name)
+			}
+		}
+	}
+	look(e.Path)
+	look(e.JSON)
+	for _, part := range []map[string]string{e.Params, e.Form, e.Headers} {
+		for _, template := range part {
+			look(template)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Switched tells whether an endpoint (or "", of calls that name none) is on: not
+// in Off.
+func (t Throttle) Switched(endpoint string) bool {
+	return !slices.Contains(t.Off, Everything) && (endpoint == "" || !slices.Contains(t.Off, endpoint))
+}

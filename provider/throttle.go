@@ -61,6 +61,9 @@ const (
 	LearnRaise = "raise" // and may loosen them
 )
 
+// Everything in Throttle.Off switches the whole provider off.
+const Everything = "*"
+
 // The units that have a name of their own here. Others may be declared.
 const (
 	Requests = "requests" // 1 per call unless named
@@ -93,6 +96,7 @@ type Throttle struct {
 	Adaptive      bool          `yaml:"adaptive,omitempty"`
 	Learn         string        `yaml:"learn,omitempty"`       // lower (default) | raise
 	BadAnswers    *Limit        `yaml:"bad_answers,omitempty"` // a budget of 401, 403 and 429 answers; its name may be left out
+	Off           []string      `yaml:"off,omitempty"`         // endpoints that may not be called; Everything: none may
 	Limits        []Limit       `yaml:"limits,omitempty"`
 }
 

@@ -237,6 +237,11 @@ func (t Throttle) names() []string {
 }
 
 func (p Provider) checkLimitEndpoints(f *faults) {
+	for i, name := range p.Throttle.Off {
+		if name != Everything && !slices.ContainsFunc(p.Endpoints, func(e Endpoint) bool { return e.Name == name }) {
+			f.add(item("throttle.off", i), "%s is not declared: it must be %s", quoteShort(name), p.endpointNames())
+		}
+	}
 	for i, l := range p.Throttle.Limits {
 		for j, name := range l.Endpoints {
 			if name != "" && !slices.ContainsFunc(p.Endpoints, func(e Endpoint) bool { return e.Name == name }) {
