@@ -21,8 +21,8 @@ const (
 )
 
 // result reads the answer once and makes a Result or an error of it.
-func (h *HTTP) result(ctx context.Context, e provider.Endpoint, res *http.Response, secrets []string) (provider.Result, error) {
-	at := time.Now()
+func (h *HTTP) result(ctx context.Context, l lookup, res *http.Response, secrets []string) (provider.Result, error) {
+	at, e := time.Now(), l.e
 	var limit int64 = maxBody + 1
 	switch {
 	case res.StatusCode < 200:
@@ -40,38 +40,45 @@ func (h *HTTP) result(ctx context.Context, e provider.Endpoint, res *http.Respon
 		return provider.Result{}, h.cut(ctx, e, readErr, secrets)
 	}
 	r := provider.Result{Provider: h.p.Slug, Endpoint: e.Name, Feedback: f, At: at}
-	switch no := noAnswer(res, body); {
+	no := noAnswer(res, body)
+	switch {
 	case no.Outcome != "":
-		return provider.Result{}, h.failed(e, no, StatusError(res.StatusCode))
 	case res.StatusCode >= 300, res.StatusCode == http.StatusNoContent, res.StatusCode == http.StatusResetContent:
-		r.Empty = true
-	default:
+		r.Data, r.Empty = l.page.none(), true
+	case l.page.paging == nil:
 		r.Data = data(body)
 		r.Empty = isEmpty(r.Data)
+	case !l.page.read(&r, res.Header, body):
+		no = refused(res, provider.Rejected, "a page that is no answer of the API")
 	}
-	r.Suspicious = r.Empty && e.EmptyIsSuspicious
+	if no.Outcome != "" {
+		return provider.Result{}, h.failed(e, no, StatusError(res.StatusCode))
+	}
+	r.Suspicious = r.Empty && e.EmptyIsSuspicious && !l.page.later // an empty later page is the end
 	return r, nil
+}
+
+// refused is what an ok becomes that is no answer.
+func refused(res *http.Response, o provider.Outcome, why string) provider.Feedback {
+	return provider.Feedback{Outcome: o, Detail: fmt.Sprintf("status %d: %s", res.StatusCode, why)}
 }
 
 // noAnswer tells an ok that is no answer of the API: neither data nor "no data".
 // Its zero value means that it is one.
 func noAnswer(res *http.Response, body []byte) provider.Feedback {
-	no := func(o provider.Outcome, why string) provider.Feedback {
-		return provider.Feedback{Outcome: o, Detail: fmt.Sprintf("status %d: %s", res.StatusCode, why)}
-	}
 	status, text, encoding := res.StatusCode, trim(body), res.Header.Get("Content-Encoding")
 	switch {
 	case len(body) > maxBody:
-		return no(provider.Rejected, "the answer is longer than 8 MiB")
+		return refused(res, provider.Rejected, "the answer is longer than 8 MiB")
 	case encoding != "" && !strings.EqualFold(encoding, "identity") && len(body) > 0:
-		return no(provider.Rejected, "the answer has an encoding that was not asked for")
+		return refused(res, provider.Rejected, "the answer has an encoding that was not asked for")
 	case status >= 300 && status < 400:
-		return no(provider.Rejected, "a redirect that is not followed")
+		return refused(res, provider.Rejected, "a redirect that is not followed")
 	case status >= 400 && len(text) > 0 && !json.Valid(text):
-		return no(provider.Rejected, "a page that is no answer of the API")
+		return refused(res, provider.Rejected, "a page that is no answer of the API")
 	case status < 300 && status != http.StatusNoContent && status != http.StatusResetContent && len(text) == 0:
 		// Some mean "nothing found", others are overloaded: nobody can tell.
-		return no(provider.Unknown, "the answer is empty")
+		return refused(res, provider.Unknown, "the answer is empty")
 	}
 	return provider.Feedback{}
 }
@@ -108,14 +115,17 @@ func isEmpty(d json.RawMessage) bool {
 // sameOrigin lets a redirect be followed inside the provider's own origin, three
 // times. Elsewhere the key would go along (net/http drops Authorization there,
 // but no x-apikey), and the other host's limits are not ours to spend. A Referer
-// would carry a key that stands in the query.
+// would carry a key that stands in the query. One that makes a GET of a POST is
+// not followed but for 303, which says so: the body, and with it the question,
+// would be gone.
 func sameOrigin(then func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		req.Header.Del("Referer")
 		from, to := via[len(via)-1].URL, req.URL
 		same := from.Host == to.Host && from.Scheme == to.Scheme
 		upgraded := from.Host == to.Host && from.Scheme == "http" && to.Scheme == "https" && from.Port() == ""
-		if len(via) > 3 || !same && !upgraded {
+		asked := req.Method == via[len(via)-1].Method || req.Response.StatusCode == http.StatusSeeOther
+		if len(via) > 3 || !same && !upgraded || !asked {
 			return http.ErrUseLastResponse
 		}
 		if then != nil {

@@ -3,50 +3,82 @@ package adapters
 import (
 	"errors"
 	"fmt"
-	"net/url"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/headgate/headgate/provider"
 )
 
 // check returns what an adapter needs beyond a valid declaration: wrapped calls
-// have no use for a key or an endpoint, lookups have.
+// have no use for a key or an endpoint, lookups have. Each fault is a
+// *provider.FieldError.
 func check(p provider.Provider) error {
-	errs := []error{p.Validate(), checkAuth(p)}
+	var f faults
+	f.auth(p)
+	f.identity(p)
 	if p.BaseURL == "" {
-		errs = append(errs, errors.New("base_url: is missing: want an absolute http or https URL"))
+		f.add("base_url", "is missing: want an absolute http or https URL")
 	}
 	if len(p.Endpoints) == 0 {
-		errs = append(errs, errors.New("endpoints: are missing: want at least one"))
+		f.add("endpoints", "are missing: want at least one")
 	}
 	for i, e := range p.Endpoints {
-		at := fmt.Sprintf("endpoints[%d]", i)
-		if _, err := url.Parse("http://host" + placeholder.ReplaceAllString(e.Path, "x")); err != nil {
-			errs = append(errs, fmt.Errorf("%s.path: is not escaped: want %%25 for a percent sign", at))
-		}
-		for name, template := range e.Params {
-			if p.Auth.Kind == authQuery && name == p.Auth.Name {
-				errs = append(errs, fmt.Errorf("%s.params.%s: is the key's own parameter: want it in auth alone", at, name))
-			}
-			if p.Auth.Kind == authPath && names(template, p.Auth.Name) {
-				errs = append(errs, fmt.Errorf("%s.params.%s: holds the key {%s}: want it in the path alone", at, name, p.Auth.Name))
-			}
-		}
+		f.endpoint(fmt.Sprintf("endpoints[%d]", i), p.Auth, p.Identity, e)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append([]error{p.Validate()}, f...)...)
 }
 
-func checkAuth(p provider.Provider) error {
-	if keyless(p.Auth) {
-		return nil
+// faults collects what is wrong.
+type faults []error
+
+func (f *faults) add(field, format string, args ...any) {
+	*f = append(*f, &provider.FieldError{Field: field, Problem: fmt.Sprintf(format, args...)})
+}
+
+// at is the path of a key below path.
+func at(path, key string) string {
+	if key == "" || strings.ContainsAny(key, `.[]"`) {
+		return path + "[" + strconv.Quote(key) + "]"
 	}
-	var errs []error
-	if len(p.Auth.Env) == 0 {
-		errs = append(errs, errors.New("auth.env: is missing: want the environment variables that hold the keys"))
+	return path + "." + key
+}
+
+func (f *faults) auth(p provider.Provider) {
+	a := p.Auth
+	if keyless(a) {
+		return
 	}
-	inPath := func(e provider.Endpoint) bool { return names(e.Path, p.Auth.Name) }
-	if p.Auth.Kind == authPath && (p.Auth.Name == "value" || !slices.ContainsFunc(p.Endpoints, inPath)) {
-		errs = append(errs, fmt.Errorf("auth.name: {%s}: want a placeholder other than {value} that an endpoint's path has", p.Auth.Name))
+	if len(a.Env) == 0 {
+		f.add("auth.env", "is missing: want the environment variables that hold the keys")
 	}
-	return errors.Join(errs...)
+	if a.Kind == authHeader {
+		for _, name := range slices.Sorted(maps.Keys(a.With)) {
+			if name != a.Name && strings.EqualFold(name, a.Name) {
+				f.add(at("auth.with", name), "is the key's own header: want a name of its own")
+			}
+		}
+	}
+	if a.Kind != authPath {
+		return
+	}
+	has := func(e provider.Endpoint) bool {
+		return slices.ContainsFunc(parts(e), func(t part) bool {
+			return (t.field == pathField || t.field == jsonField) && names(t.template, a.Name)
+		})
+	}
+	if reserved(a.Name) || !slices.ContainsFunc(p.Endpoints, has) {
+		f.add("auth.name", "{%s}: want a placeholder other than {value}, {page} and {contact} that an endpoint's path or json has", a.Name)
+	}
+}
+
+// identity lets the contact alone stand in the User-Agent: it is the same in each
+// request.
+func (f *faults) identity(p provider.Provider) {
+	for _, found := range placeholder.FindAllString(p.Identity.UserAgent, -1) {
+		if found != "{"+contactName+"}" {
+			f.add("identity.user_agent", "has %s: want no placeholder but {%s}", found, contactName)
+		}
+	}
 }

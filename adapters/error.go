@@ -104,23 +104,6 @@ func reason(err error) string {
 	return "network error"
 }
 
-// secrets returns what must stand in no text: the key in each form that a URL
-// has, and the URL's query.
-func secrets(u *url.URL, key string) []string {
-	all := []string{u.RawQuery}
-	if key != "" {
-		user, password, _ := strings.Cut(key, ":")
-		all = append(all, key, user, password, url.QueryEscape(key), url.PathEscape(key))
-	}
-	kept := all[:0]
-	for _, s := range all {
-		if s != "" {
-			kept = append(kept, s)
-		}
-	}
-	return kept
-}
-
 // clean returns err without the layers of net/http that hold the URL, and
 // withholds it where a text below still holds a secret. errors.Is works on both.
 func clean(err error, secrets []string) error {

@@ -2,6 +2,18 @@
 // adapter that knows no provider. Endpoints, parameters, keys and identity are
 // strings of the declaration, and each is data: nothing in one is run.
 //
+// A path, parameter, form field, header or string of a JSON body may have
+// placeholders: {value} is the query's value, {page} the page that is asked for,
+// {contact} whom the provider can reach, the name of a key of kind path that key
+// (in the path or JSON alone), and any other name a param of the query, which must
+// give it. A param with the name of a declared parameter or form field takes its
+// place; a param that nothing uses is an error. Filters change a value on its way,
+// from left to right, as in {value|lower|sha1}: lower, upper, base64, base64url
+// (the URL's alphabet, without padding), md5, sha1, sha256 (in hexadecimal), pad10
+// (zeros before it, up to ten characters), unescape (for a cursor that was cut out
+// of a URL) and, last in a string of a JSON body that is nothing else, number. A
+// brace that is none of this is text: { a } is.
+//
 // The declarations that ship with Headgate are in package catalog below; a
 // blank import of it registers them.
 //
@@ -25,8 +37,8 @@ import (
 // provider, asked with keys from the process's environment.
 type Options struct {
 	// Client sends the requests; nil: one on http.DefaultTransport. It is
-	// copied. Redirects are followed only inside the provider's own origin, and
-	// then as the Client says.
+	// copied. Redirects are followed only inside the provider's own origin and
+	// with the request's body, and then as the Client says.
 	Client *http.Client
 	// BaseURL takes the place of the declaration's, for a simulator or a proxy.
 	BaseURL string
@@ -51,6 +63,8 @@ type HTTP struct {
 	client  *http.Client
 	getenv  func(string) string
 	contact string
+
+	asksContact bool
 }
 
 var _ provider.Adapter = (*HTTP)(nil)
@@ -59,7 +73,7 @@ var _ provider.Adapter = (*HTTP)(nil)
 // variable, so that a provider without a key can be registered and listed. The
 // error names each field of p that is not usable, and what would be.
 func New(p provider.Provider, opt Options) (*HTTP, error) {
-	h := &HTTP{p: p, getenv: opt.Getenv, contact: opt.Contact}
+	h := &HTTP{p: p, getenv: opt.Getenv, contact: opt.Contact, asksContact: asksContact(p)}
 	if h.getenv == nil {
 		h.getenv = os.Getenv
 	}
@@ -89,12 +103,12 @@ func New(p provider.Provider, opt Options) (*HTTP, error) {
 // are shared: do not change them.
 func (h *HTTP) Provider() provider.Provider { return h.p }
 
-// Ready says what a lookup lacks that the program has to supply: a key or a
-// contact. It is nil where a lookup could be sent, and names variables, never
-// their values.
+// Ready says what a lookup lacks that the program has to supply: a key, what goes
+// along with it, a contact. It is nil where a lookup could be sent, even without
+// an optional key, and names variables, never their values.
 func (h *HTTP) Ready() error {
-	_, err := h.key("")
-	_, contactErr := h.userAgent()
+	_, err := h.credentials("")
+	_, contactErr := h.reachable()
 	return errors.Join(err, contactErr)
 }
 
@@ -115,8 +129,7 @@ func (h *HTTP) Endpoint(q provider.Query) (provider.Endpoint, error) {
 	return provider.Endpoint{}, fmt.Errorf("no endpoint takes the kind %q, only %s", q.Kind, list(slices.Compact(kinds)))
 }
 
-// named returns the endpoint that q names, if it takes q's kind. An endpoint
-// without kinds takes any.
+// named returns the endpoint that q names, if it takes q's kind.
 func (h *HTTP) named(q provider.Query) (provider.Endpoint, error) {
 	var names []string
 	for _, e := range h.p.Endpoints {
@@ -124,7 +137,7 @@ func (h *HTTP) named(q provider.Query) (provider.Endpoint, error) {
 			names = append(names, e.Name)
 			continue
 		}
-		if q.Kind != "" && len(e.Kinds) > 0 && !e.Takes(q.Kind) {
+		if q.Kind != "" && !e.Takes(q.Kind) {
 			return provider.Endpoint{}, fmt.Errorf("endpoint %q takes no %q, only %s", e.Name, q.Kind, list(e.Kinds))
 		}
 		return e, nil
@@ -145,30 +158,33 @@ func (h *HTTP) named(q provider.Query) (provider.Endpoint, error) {
 // since only the caller knows whose fault that is; it matches
 // context.DeadlineExceeded.
 //
+// Where the endpoint has pages a lookup is one of them: the first where q.Page is
+// empty. Data is the array of its items, Empty that it has none, Next the q.Page of
+// the page after it, empty after the last one and where a provider names the page
+// again that it was asked for. An answer that is no JSON array, object or null is
+// rejected there; one in which the items' place is missing has none.
+//
 // An error's text holds no key, no URL and nothing that the provider wrote; its
 // causes hold neither key nor URL. The declaration's Timeout is not applied here.
 func (h *HTTP) Lookup(ctx context.Context, q provider.Query) (provider.Result, error) {
-	e, err := h.Endpoint(q)
+	l, err := h.lookup(q)
 	if err != nil {
 		return provider.Result{}, h.unsent(err)
 	}
-	key, err := h.key(q.Key)
-	if err != nil {
-		return provider.Result{}, h.unsent(err)
-	}
-	req, err := h.request(ctx, e, q, key)
+	req, err := h.request(ctx, l)
 	if err != nil {
 		return provider.Result{}, h.unsent(err)
 	}
 	if err := ctx.Err(); err != nil {
 		return provider.Result{}, h.unsent(err)
 	}
+	secrets := l.key.secrets(req.URL)
 	res, err := h.client.Do(req)
 	if err != nil {
-		return provider.Result{}, h.unanswered(ctx, e, err, secrets(req.URL, key))
+		return provider.Result{}, h.unanswered(ctx, l.e, err, secrets)
 	}
 	defer res.Body.Close()
-	return h.result(ctx, e, res, secrets(req.URL, key))
+	return h.result(ctx, l, res, secrets)
 }
 
 // list writes names for an error.

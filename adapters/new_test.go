@@ -13,7 +13,7 @@ import (
 func TestTheKindPicksTheEndpoint(t *testing.T) {
 	p := decl(func(p *provider.Provider) {
 		p.Endpoints = []provider.Endpoint{
-			{Name: "info", Path: "/info"},
+			{Name: "info", Path: "/info", Kinds: []provider.Kind{provider.Text}},
 			{Name: "ip", Path: "/ip/{value}", Kinds: []provider.Kind{provider.IP}},
 			{Name: "host", Path: "/host/{value}", Kinds: []provider.Kind{provider.IP, provider.Domain}},
 		}
@@ -29,9 +29,9 @@ func TestTheKindPicksTheEndpoint(t *testing.T) {
 		{q: provider.Query{Kind: provider.Domain}, want: "host"},
 		{q: provider.Query{Kind: provider.IP, Endpoint: "host"}, want: "host"},
 		{q: provider.Query{Endpoint: "ip"}, want: "ip"},
-		{q: provider.Query{Kind: provider.Hash, Endpoint: "info"}, want: "info"},
-		{q: provider.Query{Kind: provider.Hash}, err: `no endpoint takes the kind "hash", only domain, ip`},
-		{q: provider.Query{}, err: `no endpoint takes the kind "", only domain, ip`},
+		{q: provider.Query{Kind: provider.Text, Endpoint: "info"}, want: "info"},
+		{q: provider.Query{Kind: provider.Hash}, err: `no endpoint takes the kind "hash", only domain, ip, text`},
+		{q: provider.Query{}, err: `no endpoint takes the kind "", only domain, ip, text`},
 		{q: provider.Query{Kind: provider.Domain, Endpoint: "ip"}, err: `endpoint "ip" takes no "domain", only ip`},
 		{q: provider.Query{Endpoint: "hots"}, err: `no endpoint "hots", only info, ip, host`},
 	} {

@@ -1,6 +1,7 @@
 package adapters_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -80,6 +81,45 @@ func TestARedirectInsideTheOriginIsFollowedWithoutReferer(t *testing.T) {
 	_, err = ask(t, a, "x")
 	assert.Equal(t, provider.Rejected, feedback(t, err).Outcome)
 	assert.Equal(t, 4, count, "a circle ends after three redirects")
+}
+
+// moved answers the first request with a redirect and keeps what came after it.
+func moved(t *testing.T, p provider.Provider, status int) (asked []string, err error) {
+	t.Helper()
+	a := serve(t, p, adapters.Options{}, func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		asked = append(asked, r.Method+" "+r.URL.Path+" "+string(text))
+		if r.URL.Path != "/moved" {
+			w.Header().Set("Location", "/moved")
+			w.WriteHeader(status)
+			return
+		}
+		answer(200, "[1]")(w, r)
+	})
+	_, err = ask(t, a, "x")
+	return asked, err
+}
+
+func TestARedirectSendsTheBodyAgainOrIsNotFollowed(t *testing.T) {
+	form := posts(func(e *provider.Endpoint) { e.Form = map[string]string{"q": "{value}"} })
+	json := posts(func(e *provider.Endpoint) { e.JSON = `{"q":"{value}"}` })
+	for _, status := range []int{307, 308} {
+		asked, err := moved(t, form, status)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"POST /find q=x", "POST /moved q=x"}, asked)
+		asked, err = moved(t, json, status)
+		require.NoError(t, err)
+		assert.Equal(t, []string{`POST /find {"q":"x"}`, `POST /moved {"q":"x"}`}, asked)
+	}
+	for _, status := range []int{301, 302} { // net/http would make a GET of it, without the question
+		asked, err := moved(t, json, status)
+		assert.Equal(t, provider.Rejected, feedback(t, err).Outcome)
+		assert.Equal(t, []string{`POST /find {"q":"x"}`}, asked)
+	}
+	asked, err := moved(t, form, 303) // which says that the answer is there, by GET
+	require.NoError(t, err)
+	assert.Equal(t, []string{"POST /find q=x", "GET /moved "}, asked)
 }
 
 func TestAnOriginIsSchemeHostAndPort(t *testing.T) {

@@ -1,169 +1,203 @@
 package adapters
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
-	"strings"
+	"slices"
 
 	"github.com/headgate/headgate/provider"
 )
 
-// The kinds of auth.
-const (
-	authHeader = "header"
-	authQuery  = "query"
-	authBasic  = "basic"
-	authBearer = "bearer"
-	authPath   = "path"
-	authNone   = "none"
-)
+// lookup is one query on its way into the texts of its endpoint.
+type lookup struct {
+	e       provider.Endpoint
+	q       provider.Query
+	page    page
+	contact string
+	agent   string
+	keyName string // the placeholder of the key, where it is one
+	key     credentials
+}
 
-// defaultAgent names us where the declaration does not say how.
-const defaultAgent = "headgate (+https://github.com/headgate/headgate)"
+// lookup gathers what q's request is made of.
+func (h *HTTP) lookup(q provider.Query) (lookup, error) {
+	e, err := h.Endpoint(q)
+	if err != nil {
+		return lookup{}, err
+	}
+	l := lookup{e: e, q: q}
+	if l.page, err = pageOf(e, q.Page); err != nil {
+		return lookup{}, fmt.Errorf("endpoint %q %w", e.Name, err)
+	}
+	if l.key, err = h.credentials(q.Key); err != nil {
+		return lookup{}, err
+	}
+	if h.p.Auth.Kind == authPath {
+		l.keyName = h.p.Auth.Name
+	}
+	if l.contact, err = h.reachable(); err != nil {
+		return lookup{}, err
+	}
+	l.agent = h.agent(l.contact)
+	return l, nil
+}
+
+// value is what fills a placeholder.
+func (l *lookup) value(name string) (string, bool) {
+	switch {
+	case name == valueName:
+		return l.q.Value, true
+	case name == pageName:
+		return l.page.text, true
+	case name == contactName:
+		return l.contact, true
+	case name == l.keyName:
+		return l.key.key, true
+	}
+	v, ok := l.q.Params[name]
+	return v, ok
+}
+
+// leftOut says whether a template waits for a page that nothing has told yet.
+func (l *lookup) leftOut(template string) bool {
+	return l.page.text == "" && names(template, pageName)
+}
 
 // request builds the request of one lookup.
-func (h *HTTP) request(ctx context.Context, e provider.Endpoint, q provider.Query, key string) (*http.Request, error) {
-	used := map[string]bool{}
-	value := func(name string) (string, bool) {
-		if name == "value" {
-			return q.Value, true
-		}
-		if h.p.Auth.Kind == authPath && name == h.p.Auth.Name {
-			return key, true
-		}
-		used[name] = true
-		v, ok := q.Params[name]
-		return v, ok
+func (h *HTTP) request(ctx context.Context, l lookup) (*http.Request, error) {
+	fail := func(err error) (*http.Request, error) {
+		return nil, fmt.Errorf("endpoint %q: %w", l.e.Name, err)
 	}
-	path, err := fillPath(e.Path, value)
+	path, err := fillPath(l.e.Path, l.value)
 	if err != nil {
-		return nil, fmt.Errorf("endpoint %q: path: %w", e.Name, err)
-	}
-	query, err := h.query(e, q, value, used)
-	if err != nil {
-		return nil, fmt.Errorf("endpoint %q: %w", e.Name, err)
+		return fail(fmt.Errorf("path: %w", err))
 	}
 	u, err := url.Parse(h.base + path)
 	if err != nil {
-		return nil, fmt.Errorf("endpoint %q: the filled path is no valid URL", e.Name) // err holds the URL
+		return fail(errors.New("the filled path is no valid URL")) // err holds the URL
 	}
-	req, err := http.NewRequestWithContext(ctx, e.Method, h.base, nil)
+	query, err := l.fillValues(paramsField, l.e.Params)
 	if err != nil {
-		return nil, fmt.Errorf("endpoint %q: no valid request", e.Name)
+		return fail(err)
 	}
-	req.URL = u
-	agent, err := h.userAgent()
+	form, err := l.fillValues(formField, l.e.Form)
 	if err != nil {
-		return nil, err
+		return fail(err)
 	}
-	req.Header.Set("User-Agent", agent)
-	req.Header.Set("Accept", "application/json, */*;q=0.5")
-	h.authorize(req, query, key)
+	header, err := l.header()
+	if err != nil {
+		return fail(err)
+	}
+	if err := l.unused(); err != nil {
+		return fail(err)
+	}
+	l.key.authorize(h.p.Auth, header, query, form)
+	kind, body, err := l.body(form)
+	if err != nil {
+		return fail(err)
+	}
+	// Of a bytes.Reader net/http makes GetBody, so that a redirect can send it again.
+	req, err := http.NewRequestWithContext(ctx, l.e.Method, h.base, body)
+	if err != nil {
+		return fail(errors.New("no valid request"))
+	}
+	if kind != "" && header.Get("Content-Type") == "" {
+		header.Set("Content-Type", kind)
+	}
 	u.RawQuery = query.Encode()
+	req.URL, req.Header = u, header
 	return req, nil
 }
 
-// query fills the endpoint's parameters. The query's params may replace a
-// declared one, but add none: every provider would have to make sense of it.
-func (h *HTTP) query(e provider.Endpoint, q provider.Query, value filler, used map[string]bool) (url.Values, error) {
-	query := url.Values{}
-	for name, template := range e.Params {
-		if v, ok := q.Params[name]; ok {
-			used[name] = true
-			query.Set(name, v)
+// fillValues fills the query's parameters or the form's fields. The query's params
+// may replace a declared one, but add none: every provider would have to make
+// sense of it.
+func (l *lookup) fillValues(field string, templates map[string]string) (url.Values, error) {
+	values := url.Values{}
+	for _, name := range slices.Sorted(maps.Keys(templates)) {
+		template := templates[name]
+		v, given := l.q.Params[name]
+		switch {
+		case given && names(template, pageName):
+			return nil, fmt.Errorf("%s: %s: is the page: want it in the query's page, not in its params", field, name)
+		case l.leftOut(template):
+			continue
+		case !given:
+			var err error
+			if v, err = fill(template, l.value, asIs); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", field, name, err)
+			}
+		}
+		values.Set(name, v)
+	}
+	return values, nil
+}
+
+// header returns the request's header: ours, and what is declared in its place.
+func (l *lookup) header() (http.Header, error) {
+	header := http.Header{}
+	header.Set("User-Agent", l.agent)
+	header.Set("Accept", "application/json, */*;q=0.5")
+	for _, name := range slices.Sorted(maps.Keys(l.e.Headers)) {
+		template := l.e.Headers[name]
+		if l.leftOut(template) {
 			continue
 		}
-		v, err := fill(template, value, asIs)
+		v, err := fill(template, l.value, asIs)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("headers: %s: %w", name, err)
+		case hasControl(v):
+			return nil, fmt.Errorf("headers: %s: a value holds a control character", name)
+		}
+		header.Set(name, v)
+	}
+	return header, nil
+}
+
+// body returns the body and its media type. form holds the key, where it goes
+// there, even if the endpoint declares no field of its own.
+func (l *lookup) body(form url.Values) (kind string, body io.Reader, err error) {
+	switch {
+	case l.e.JSON != "":
+		text, err := l.fillJSON(l.e.JSON)
 		if err != nil {
-			return nil, fmt.Errorf("params: %s: %w", name, err)
+			return "", nil, fmt.Errorf("json: %w", err)
 		}
-		query.Set(name, v)
+		return "application/json", bytes.NewReader(text), nil
+	case len(l.e.Form)+len(form) > 0:
+		return "application/x-www-form-urlencoded", bytes.NewReader([]byte(form.Encode())), nil
 	}
-	for name := range q.Params {
-		if !used[name] {
-			return nil, fmt.Errorf("the query's param %q is neither a placeholder nor a declared parameter", name)
-		}
-	}
-	return query, nil
+	return "", nil, nil
 }
 
-// authorize adds the key.
-func (h *HTTP) authorize(req *http.Request, query url.Values, key string) {
-	switch h.p.Auth.Kind {
-	case authHeader:
-		req.Header.Set(h.p.Auth.Name, key)
-	case authQuery:
-		query.Set(h.p.Auth.Name, key)
-	case authBearer:
-		req.Header.Set("Authorization", "Bearer "+key)
-	case authBasic:
-		user, password, _ := strings.Cut(key, ":")
-		req.SetBasicAuth(user, password)
+// unused returns an error for a param of the query that nothing asks for: it is
+// a slip of the pen, and the answer would not be what was asked for.
+func (l *lookup) unused() error {
+	if len(l.q.Params) == 0 {
+		return nil
 	}
-}
-
-// key reads the key that alias names, an alias being the name of its variable;
-// none: the first that is set.
-func (h *HTTP) key(alias string) (string, error) {
-	if keyless(h.p.Auth) {
-		return "", nil
-	}
-	declared := false
-	for _, name := range h.p.Auth.Env {
-		if alias != "" && name != alias {
+	asked := map[string]bool{}
+	for _, part := range parts(l.e) {
+		if _, replaced := l.q.Params[part.name]; replaced && part.replaceable() {
+			asked[part.name] = true
 			continue
 		}
-		declared = true
-		key := strings.TrimSpace(h.getenv(name))
-		if key == "" {
-			continue
+		for _, p := range placeholder.FindAllString(part.template, -1) {
+			name, _ := split(p)
+			asked[name] = asked[name] || !reserved(name) && name != l.keyName
 		}
-		if hasControl(key) {
-			return "", fmt.Errorf("environment variable %s: the key holds a control character", name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.q.Params)) {
+		if !asked[name] {
+			return fmt.Errorf("the query's param %q is neither a placeholder nor a declared parameter or form field", name)
 		}
-		return key, nil
 	}
-	switch {
-	case !declared: // the alias is not printed: it may be a key that was put there by mistake
-		return "", fmt.Errorf("the query's key is not declared: want one of auth.env: %s", list(h.p.Auth.Env))
-	case alias != "":
-		return "", fmt.Errorf("no key: set the environment variable %s", alias)
-	case len(h.p.Auth.Env) == 1:
-		return "", fmt.Errorf("no key: set the environment variable %s", h.p.Auth.Env[0])
-	}
-	return "", fmt.Errorf("no key: set one of the environment variables %s", list(h.p.Auth.Env))
-}
-
-// userAgent names us as the provider wants it.
-func (h *HTTP) userAgent() (string, error) {
-	agent := h.p.Identity.UserAgent
-	if agent == "" {
-		agent = defaultAgent
-	}
-	wanted := names(agent, "contact")
-	if !wanted && !h.p.Identity.Contact {
-		return agent, nil
-	}
-	contact := strings.TrimSpace(h.contact)
-	if contact == "" {
-		contact = strings.TrimSpace(h.getenv(ContactVariable))
-	}
-	switch {
-	case contact == "":
-		return "", fmt.Errorf("the provider asks for a contact: set Options.Contact or the environment variable %s", ContactVariable)
-	case hasControl(contact):
-		return "", errors.New("the contact holds a control character")
-	case !wanted:
-		return agent + " (" + contact + ")", nil
-	}
-	return strings.ReplaceAll(agent, "{contact}", contact), nil
-}
-
-func keyless(a provider.Auth) bool { return a.Kind == "" || a.Kind == authNone }
-
-func hasControl(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return nil
 }

@@ -7,8 +7,20 @@ import (
 	"strings"
 )
 
-// placeholder is a {name} in a path or parameter. Other braces are text.
-var placeholder = regexp.MustCompile(`\{([A-Za-z0-9_.-]+)\}`)
+// placeholder is {name}, or {name|filter|filter}. Other braces are text.
+var placeholder = regexp.MustCompile(`\{([A-Za-z0-9_.-]+)((?:\|[^{}|]*)*)\}`)
+
+// The names that are no params of the query.
+const (
+	valueName   = "value"
+	pageName    = "page"
+	contactName = "contact"
+)
+
+// reserved tells them.
+func reserved(name string) bool {
+	return name == valueName || name == pageName || name == contactName
+}
 
 // filler gives the value of a placeholder.
 type filler func(name string) (string, bool)
@@ -19,16 +31,38 @@ type filler func(name string) (string, bool)
 func fill(template string, value filler, escape func(string) string) (string, error) {
 	var err error
 	filled := placeholder.ReplaceAllStringFunc(template, func(p string) string {
-		v, ok := value(p[1 : len(p)-1])
-		switch {
-		case !ok && err == nil:
-			err = fmt.Errorf("nothing fills %s: give it in the query's params", p)
-		case v == "" && err == nil:
-			err = fmt.Errorf("%s is empty: want a value", p)
+		v, wrong := fillOne(p, value)
+		if err == nil {
+			err = wrong
 		}
 		return escape(v)
 	})
 	return filled, err
+}
+
+// fillOne returns what stands in the place of one placeholder.
+func fillOne(p string, value filler) (string, error) {
+	name, through := split(p)
+	v, ok := value(name)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("nothing fills {%s}: give it in the query's params", name)
+	case v == "":
+		return "", fmt.Errorf("{%s} is empty: want a value", name)
+	}
+	for _, f := range through {
+		var err error
+		if v, err = filters[f](v); err != nil {
+			return "", fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	return v, nil
+}
+
+// split returns the parts of a placeholder.
+func split(p string) (name string, through []string) {
+	parts := strings.Split(p[1:len(p)-1], "|")
+	return parts[0], parts[1:]
 }
 
 // fillPath fills a path. A value never leaves its segment: its slashes, question
@@ -50,7 +84,14 @@ func fillPath(template string, value filler) (string, error) {
 }
 
 // names says whether template has a placeholder of that name.
-func names(template, name string) bool { return strings.Contains(template, "{"+name+"}") }
+func names(template, name string) bool {
+	for _, p := range placeholder.FindAllString(template, -1) {
+		if n, _ := split(p); n == name {
+			return true
+		}
+	}
+	return false
+}
 
 // asIs is the escape of values that are escaped later.
 func asIs(s string) string { return s }

@@ -11,10 +11,6 @@ package catalog
 
 import (
 	"embed"
-	"fmt"
-	"io/fs"
-	"slices"
-	"strings"
 
 	"github.com/headgate/headgate/adapters"
 	"github.com/headgate/headgate/provider"
@@ -40,31 +36,6 @@ func init() {
 
 // All returns the declarations, sorted by slug, for a program that makes its own
 // adapters of them (another base URL, another client). The values are fresh at
-// each call. The error names the file; it is nil unless the program was built
-// with a broken one.
-func All() ([]provider.Provider, error) { return read(files) }
-
-// read parses the YAML files of one folder.
-func read(fsys fs.FS) ([]provider.Provider, error) {
-	paths, err := fs.Glob(fsys, "*.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("catalog: %w", err)
-	}
-	all := make([]provider.Provider, 0, len(paths))
-	for _, path := range paths {
-		text, err := fs.ReadFile(fsys, path)
-		if err != nil {
-			return nil, fmt.Errorf("catalog: %s: %w", path, err)
-		}
-		p, err := provider.Parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("catalog: %s: %w", path, err)
-		}
-		if p.Slug+".yaml" != path {
-			return nil, fmt.Errorf("catalog: %s: slug: %q: want the file's name", path, p.Slug)
-		}
-		all = append(all, p)
-	}
-	slices.SortFunc(all, func(a, b provider.Provider) int { return strings.Compare(a.Slug, b.Slug) })
-	return all, nil
-}
+// each call. The error is that of [adapters.Load]; it is nil unless the program was
+// built with a broken file.
+func All() ([]provider.Provider, error) { return adapters.Load(files) }

@@ -1,0 +1,7 @@
+package catalog
+
+// The adapters that are written by hand; each registers itself, and its package
+// comment says what data cannot say.
+import (
+	_ "github.com/headgate/headgate/adapters/whois" // TCP port 43
+)

@@ -1,0 +1,109 @@
+package whois
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"github.com/headgate/headgate/provider"
+)
+
+// maxAnswer bounds what is read of an answer: a record has a few KiB.
+const maxAnswer = 256 << 10
+
+var (
+	errTooLong = errors.New("the answer is longer than 256 KiB")
+	errPrivate = errors.New("the server's address is private")
+)
+
+// ask sends one line and reads the answer to its end. Nothing of an attempt that
+// fails is kept: a record that was cut short looks like one that is whole.
+func (a *Adapter) ask(ctx context.Context, server, line string) (string, error) {
+	conn, err := a.dial(ctx, "tcp", net.JoinHostPort(server, "43"))
+	if err != nil {
+		return "", broken(ctx, server, err, provider.Feedback{}) // no query was sent
+	}
+	defer conn.Close()
+	// The context may end while a read waits: closing is what wakes it.
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	if _, err := io.WriteString(conn, line+"\r\n"); err != nil {
+		return "", broken(ctx, server, err, provider.Feedback{Unanswered: true})
+	}
+	text, err := io.ReadAll(io.LimitReader(conn, maxAnswer+1))
+	switch {
+	case err != nil:
+		return "", broken(ctx, server, err, provider.Feedback{Unanswered: len(text) == 0})
+	case len(text) > maxAnswer:
+		f := provider.Feedback{Outcome: provider.Rejected, Detail: errTooLong.Error()}
+		return "", fmt.Errorf("whois: %s: %w", server, f.Err(errTooLong))
+	}
+	return string(text), nil
+}
+
+// broken says why there is no whole answer. Where the caller's deadline ended it
+// nothing is classified: whether the server hung or the caller was hasty depends on
+// how long it ran and on what is usual, which only the Coordinator knows.
+func broken(ctx context.Context, server string, err error, f provider.Feedback) error {
+	ended := ctx.Err()
+	if ended != nil && !errors.Is(err, ended) {
+		err = errors.Join(ended, err) // a closed connection, which we closed
+	}
+	switch {
+	case errors.Is(ended, context.DeadlineExceeded):
+		return fmt.Errorf("whois: %s: %w", server, lateError{err})
+	case ended != nil:
+		f.Outcome, f.Detail = provider.Canceled, "canceled"
+	default:
+		f.Outcome, f.Detail = provider.Failed, reason(err)
+	}
+	return fmt.Errorf("whois: %s: %w", server, f.Err(err))
+}
+
+// lateError is the end of the caller's deadline; its text is not the cause's.
+type lateError struct{ cause error }
+
+func (e lateError) Error() string { return "the deadline passed" }
+
+func (e lateError) Unwrap() error { return e.cause }
+
+// reason is err in a word or two.
+func reason(err error) string {
+	var (
+		timeout net.Error
+		dns     *net.DNSError
+	)
+	switch {
+	case errors.Is(err, errPrivate):
+		return errPrivate.Error()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "no such host"
+	case errors.As(err, &dns):
+		return "name lookup failed"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "connection reset"
+	}
+	return "network error"
+}
+
+// publicOnly keeps a dialer from private and local addresses. A server's name comes
+// from an answer, so without it whoever writes answers could have this program
+// connect to a service of its own network.
+func publicOnly(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return errPrivate
+	}
+	if ip := at.Addr(); !ip.IsGlobalUnicast() || ip.IsPrivate() {
+		return errPrivate
+	}
+	return nil
+}
