@@ -40,14 +40,15 @@ func (h *HTTP) result(ctx context.Context, l lookup, res *http.Response, secrets
 		return provider.Result{}, h.cut(ctx, e, readErr, secrets)
 	}
 	r := provider.Result{Provider: h.p.Slug, Endpoint: e.Name, Feedback: f, At: at}
-	no := noAnswer(res, body)
+	no := noAnswer(res, body, f.Empty)
 	switch {
 	case no.Outcome != "":
-	case res.StatusCode >= 300, res.StatusCode == http.StatusNoContent, res.StatusCode == http.StatusResetContent:
+	case res.StatusCode >= 300, res.StatusCode == http.StatusNoContent, res.StatusCode == http.StatusResetContent,
+		f.Empty && (l.page.paging != nil || len(trim(body)) == 0):
 		r.Data, r.Empty = l.page.none(), true
 	case l.page.paging == nil:
 		r.Data = data(body)
-		r.Empty = isEmpty(r.Data)
+		r.Empty = f.Empty || isEmpty(r.Data)
 	case !l.page.read(&r, res.Header, body):
 		no = refused(res, provider.Rejected, "a page that is no answer of the API")
 	}
@@ -64,8 +65,8 @@ func refused(res *http.Response, o provider.Outcome, why string) provider.Feedba
 }
 
 // noAnswer tells an ok that is no answer of the API: neither data nor "no data".
-// Its zero value means that it is one.
-func noAnswer(res *http.Response, body []byte) provider.Feedback {
+// Its zero value means that it is one. empty: the dialect reads it as "no data".
+func noAnswer(res *http.Response, body []byte, empty bool) provider.Feedback {
 	status, text, encoding := res.StatusCode, trim(body), res.Header.Get("Content-Encoding")
 	switch {
 	case len(body) > maxBody:
@@ -76,7 +77,7 @@ func noAnswer(res *http.Response, body []byte) provider.Feedback {
 		return refused(res, provider.Rejected, "a redirect that is not followed")
 	case status >= 400 && len(text) > 0 && !json.Valid(text):
 		return refused(res, provider.Rejected, "a page that is no answer of the API")
-	case status < 300 && status != http.StatusNoContent && status != http.StatusResetContent && len(text) == 0:
+	case !empty && status < 300 && status != http.StatusNoContent && status != http.StatusResetContent && len(text) == 0:
 		// Some mean "nothing found", others are overloaded: nobody can tell.
 		return refused(res, provider.Unknown, "the answer is empty")
 	}

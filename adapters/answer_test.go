@@ -245,3 +245,29 @@ func refused(t *testing.T) string {
 	require.NoError(t, l.Close())
 	return "http://127.0.0.1:" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
+
+// Many a provider says "nothing found" in words, in a 200.
+func TestNoDataInWordsIsNoData(t *testing.T) {
+	words := func(p *provider.Provider) {
+		p.Dialect.Signals = []provider.Signal{
+			{JSON: &provider.Match{Path: "$.status", Equals: "no_results"}, Outcome: provider.OK, Empty: true},
+			{Body: "^(no hits)?$", Outcome: provider.OK, Empty: true},
+		}
+	}
+	for body, data := range map[string]string{`{"status":"no_results"}`: `{"status":"no_results"}`, "no hits\n": `"no hits"`, "": ""} {
+		r, err := ask(t, serve(t, decl(words), adapters.Options{}, answer(200, body)), "x")
+		require.NoError(t, err)
+		assert.True(t, r.Empty, body)
+		assert.Equal(t, data, string(r.Data))
+	}
+	paged := func(p *provider.Provider) {
+		words(p)
+		p.Endpoints[0].Params = map[string]string{"p": "{page}"}
+		p.Endpoints[0].Paging = &provider.Paging{}
+	}
+	r, err := ask(t, serve(t, decl(paged), adapters.Options{}, answer(200, "no hits")), "x")
+	require.NoError(t, err)
+	assert.True(t, r.Empty)
+	assert.Equal(t, "[]", string(r.Data))
+	assert.Empty(t, r.Next)
+}

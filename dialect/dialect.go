@@ -109,7 +109,7 @@ func Read(d provider.Dialect, r *http.Response, body []byte, now time.Time) prov
 
 // declared takes over what a signal says.
 func (a *answer) declared(f *provider.Feedback, i int, s provider.Signal) {
-	f.Outcome, f.Scope, f.Limit, f.Before = s.Outcome, s.Scope, s.Limit, s.Before
+	f.Outcome, f.Scope, f.Limit, f.Before, f.Empty = s.Outcome, s.Scope, s.Limit, s.Before, s.Empty
 	switch {
 	case s.Outcome != provider.OK:
 		f.Detail = fmt.Sprintf("status %d: dialect.signals[%d]", a.status, i)

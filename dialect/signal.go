@@ -38,7 +38,7 @@ func asksBody(s *provider.Signal) bool { return s.JSON != nil || s.Body != "" }
 func (a *answer) bodyMatches(s *provider.Signal) bool {
 	if s.Body != "" {
 		text, re := a.bodyText(MaxSignalBody), pattern(s.Body)
-		if re == nil || len(text) == 0 || !re.Match(text) {
+		if re == nil || len(text) == 0 && a.raw == nil || !re.Match(text) {
 			return false
 		}
 	}

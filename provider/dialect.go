@@ -52,6 +52,7 @@ type Signal struct {
 	Scope   string  `yaml:"scope,omitempty"`  // what is paused: provider | endpoint | key
 	Limit   string  `yaml:"limit,omitempty"`  // the declared limit that is spent
 	Before  bool    `yaml:"before,omitempty"` // refused before acting: may be sent again
+	Empty   bool    `yaml:"empty,omitempty"`  // of an ok: the answer says that there is no data
 }
 
 // Match is a condition on one value: of the header Name or at the JSON Path.

@@ -39,6 +39,7 @@ type Feedback struct {
 	Used         map[string]int64 `json:"-"` // real cost in each unit, where the answer tells it
 	Scope, Limit string           `json:"-"` // what is paused; the declared limit that is spent
 	Before       bool             `json:"-"` // refused before acting: may be sent again
+	Empty        bool             `json:"-"` // of an ok: the answer says that there is no data
 	Unanswered   bool             `json:"-"` // the attempt ended without an answer: it may still arrive
 	Date         time.Time        `json:"-"` // the provider's clock as it answered; zero: not told
 	Detail       string           `json:"-"` // a short, secret-free reason

@@ -30,6 +30,9 @@ func (s Signal) check(f *faults, path string, limits []string) {
 	default:
 		checkWord(f, at(path, "outcome"), s.Outcome, outcomes...)
 	}
+	if s.Empty && s.Outcome != OK {
+		f.add(at(path, "empty"), "says that there is no data, which is outcome: ok")
+	}
 	checkWord(f, at(path, "scope"), s.Scope, ScopeProvider, ScopeEndpoint, ScopeKey)
 	switch {
 	case s.Limit == "" || slices.Contains(limits, s.Limit):
