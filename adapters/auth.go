@@ -105,6 +105,32 @@ func (h *HTTP) key(alias string) (string, error) {
 	return "", nil
 }
 
+// Keys returns the aliases of the keys that are there: the variables of auth.env
+// that are set, in the order of the declaration. A Coordinator shares calls out
+// among them.
+func (h *HTTP) Keys() []string {
+	var aliases []string
+	for _, name := range h.p.Auth.Env {
+		if v, err := h.variable(name); v != "" && err == nil {
+			aliases = append(aliases, name)
+		}
+	}
+	return aliases
+}
+
+// twice tells of two aliases of one key, which the provider would count as one.
+func (h *HTTP) twice() error {
+	first := make(map[string]string)
+	for _, name := range h.Keys() {
+		v, _ := h.variable(name)
+		if other, taken := first[v]; taken {
+			return fmt.Errorf("environment variables %s and %s hold the same key: want another key, or one variable", other, name)
+		}
+		first[v] = name
+	}
+	return nil
+}
+
 // variable reads an environment variable.
 func (h *HTTP) variable(name string) (string, error) {
 	v := strings.TrimSpace(h.getenv(name))

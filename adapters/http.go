@@ -27,7 +27,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/provider"
@@ -109,40 +108,7 @@ func (h *HTTP) Provider() provider.Provider { return h.p }
 func (h *HTTP) Ready() error {
 	_, err := h.credentials("")
 	_, contactErr := h.reachable()
-	return errors.Join(err, contactErr)
-}
-
-// Endpoint returns the endpoint that q is asked at: the one that q names, else
-// the first that takes its kind. The error says what the provider takes.
-func (h *HTTP) Endpoint(q provider.Query) (provider.Endpoint, error) {
-	if q.Endpoint != "" {
-		return h.named(q)
-	}
-	var kinds []provider.Kind
-	for _, e := range h.p.Endpoints {
-		if e.Takes(q.Kind) {
-			return e, nil
-		}
-		kinds = append(kinds, e.Kinds...)
-	}
-	slices.Sort(kinds)
-	return provider.Endpoint{}, fmt.Errorf("no endpoint takes the kind %q, only %s", q.Kind, list(slices.Compact(kinds)))
-}
-
-// named returns the endpoint that q names, if it takes q's kind.
-func (h *HTTP) named(q provider.Query) (provider.Endpoint, error) {
-	var names []string
-	for _, e := range h.p.Endpoints {
-		if e.Name != q.Endpoint {
-			names = append(names, e.Name)
-			continue
-		}
-		if q.Kind != "" && !e.Takes(q.Kind) {
-			return provider.Endpoint{}, fmt.Errorf("endpoint %q takes no %q, only %s", e.Name, q.Kind, list(e.Kinds))
-		}
-		return e, nil
-	}
-	return provider.Endpoint{}, fmt.Errorf("no endpoint %q, only %s", q.Endpoint, list(names))
+	return errors.Join(err, h.twice(), contactErr)
 }
 
 // Lookup sends one request and reads its answer. It is not throttled.

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/headgate/headgate/breaker"
@@ -12,20 +13,21 @@ import (
 
 // walk is one call on its way through admission, attempts and retries.
 type walk struct {
-	ctx      context.Context
-	call     Call
-	l        *lane
-	outer    *Lease // of the same provider: this call is nested in it
-	root     *walk  // of the outermost such call
-	retried  int    // of root: retries of all calls in it
-	place    uint64 // in the order of arrival: a retry keeps it
-	attempts int
-	waited   time.Duration
-	start    time.Duration // when it came, on the lane's clock
-	last     *Lease        // of the last attempt
-	cause    error         // what it returned
-	retry    *retry
-	first    Lease // of the first attempt: most calls need no other
+	ctx       context.Context
+	call      Call
+	l         *lane
+	outer     *Lease // of the same provider: this call is nested in it
+	root      *walk  // of the outermost such call
+	retried   int    // of root: retries of all calls in it
+	keysTried int    // attempts with a key that turned out to be dead
+	place     uint64 // in the order of arrival: a retry keeps it
+	attempts  int
+	waited    time.Duration
+	start     time.Duration // when it came, on the lane's clock
+	last      *Lease        // of the last attempt
+	cause     error         // what it returned
+	retry     *retry
+	first     Lease // of the first attempt: most calls need no other
 }
 
 // answer is what the last attempt told.
@@ -125,8 +127,7 @@ func (l *lane) abandon(ls *Lease) {
 	case held:
 		l.giveBack(ls)
 	case waiting:
-		l.q.Leave(&ls.wait.Waiter)
-		ls.route.waits(-1)
+		l.unline(ls, nil)
 		ls.state = refused
 	}
 }
@@ -148,6 +149,9 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	if s, until := l.breaker.State(l.clock); s == breaker.Open && ls.cost[0] != 0 {
 		return l.refusalOf(w, ls, ReasonCircuitOpen, "the circuit is open", l.mono(until))
 	}
+	if l.pooled(w.call) {
+		return l.enterPool(w, ls)
+	}
 	if g := ls.route.tooHeavy(ls.cost); g != nil {
 		return l.tooHeavy(w, ls, g)
 	}
@@ -158,22 +162,41 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 		l.q.Went(&ls.route.Route, flow, ls.cost)
 		return nil
 	}
-	return l.wait(w, ls, g)
-}
-
-// wait makes a call wait that g keeps from going now, or refuses it.
-func (l *lane) wait(w *walk, ls *Lease, g *queue.Gate) *Error {
-	flow := w.flow()
 	var ahead []int64
 	if w.attempts == 0 { // a retry is before those who came after its first try
 		ahead = l.q.Ahead(&ls.route.Route, flow, ls.cost)
 	}
+	ls.wait = new(wait)
 	opens, by := l.opens(ls.route, ls.cost, ahead)
 	if by == nil {
 		by = g
 	}
-	ls.wait = new(wait)
-	ls.wait.Owner, ls.wait.Cost = ls, ls.cost
+	return l.wait(w, ls, opens, by)
+}
+
+// enterPool is enter for a call that may go with any of several keys.
+func (l *lane) enterPool(w *walk, ls *Lease) *Error {
+	all, heavy := l.options(w)
+	if len(all) == 0 {
+		return l.tooHeavy(w, ls, heavy)
+	}
+	flow := w.flow()
+	for _, o := range all {
+		if l.q.Blocked(l.now.Mono, &o.route.Route, flow, o.cost) == nil {
+			ls.route, ls.cost = o.route, o.cost
+			l.take(ls)
+			l.q.Went(&ls.route.Route, flow, ls.cost)
+			return nil
+		}
+	}
+	ls.wait = &wait{options: all}
+	opens, by := l.opensFor(ls, all)
+	return l.wait(w, ls, opens, by)
+}
+
+// wait makes a call wait that cannot go before opens, because of the gate by, or
+// refuses it.
+func (l *lane) wait(w *walk, ls *Lease, opens time.Duration, by *queue.Gate) *Error {
 	left := l.maxWait(w)
 	if left < 0 {
 		return l.noWait(ls, opens, by)
@@ -181,15 +204,14 @@ func (l *lane) wait(w *walk, ls *Lease, g *queue.Gate) *Error {
 	if e := l.noPlace(w, ls, opens, by); e != nil {
 		return e
 	}
-	ls.wait.Deadline = l.deadline(w, left)
-	if opens > ls.wait.Deadline || l.tooFar(opens, by) {
+	deadline := l.deadline(w, left)
+	if opens > deadline || l.tooFar(opens, by) {
 		return l.tooLate(ls, opens, by)
 	}
 	ls.wait.ready = make(chan struct{}, 1)
-	ls.route.waits(1)
 	l.waitsInside(ls)
-	ls.wait.Keep(w.place)
-	l.q.Enter(l.now.Mono, &ls.wait.Waiter, &ls.route.Route, flow)
+	ls.wait.deadline = deadline
+	l.line(ls)
 	ls.wait.since = l.now.Mono
 	if len(l.c.traces) > 0 {
 		ls.wait.queue = l.queueState()
@@ -228,8 +250,7 @@ func (l *lane) refuse(ls *Lease, e *Error) {
 	if ls.state != waiting {
 		return
 	}
-	l.q.Leave(&ls.wait.Waiter)
-	ls.route.waits(-1)
+	l.unline(ls, nil)
 	ls.state = refused
 	ls.wait.refusal = e
 	ls.wait.ready <- struct{}{}
@@ -237,27 +258,37 @@ func (l *lane) refuse(ls *Lease, e *Error) {
 
 // refuseLate refuses who waits for g and cannot go before their deadline, now that
 // g stays closed until then; everybody where that is too far away to be waited for.
+// Who may go with another key is refused only where none opens in time.
 func (l *lane) refuseLate(g *queue.Gate, until time.Duration) {
 	late := l.q.Before(until)
 	if l.tooFar(until, g) {
 		late = l.q.All()
 	}
-	for _, x := range late {
-		ls := x.Owner.(*Lease)
-		if ls.needs(g) {
-			l.refuse(ls, l.tooLate(ls, until, g))
+	for _, ls := range leasesOf(late) {
+		if !ls.needs(g) {
+			continue
 		}
+		opens, by := until, g
+		if len(ls.wait.options) > 0 {
+			if opens, by = l.opensFor(ls, ls.wait.options); opens <= ls.wait.deadline && !l.tooFar(opens, by) {
+				continue
+			}
+		}
+		l.refuse(ls, l.tooLate(ls, opens, by))
 	}
 }
 
 // needs tells whether a gate counts for the lease.
 func (ls *Lease) needs(g *queue.Gate) bool {
-	for i, x := range ls.route.Gates {
-		if x == g {
-			return ls.cost[i] != 0
-		}
+	if ls.wait != nil && len(ls.wait.options) > 0 {
+		return slices.ContainsFunc(ls.wait.options, func(o *option) bool { return o.route.needs(g, o.cost) })
 	}
-	return false
+	return ls.route.needs(g, ls.cost)
+}
+
+func (r *route) needs(g *queue.Gate, cost []int64) bool {
+	i := slices.Index(r.Gates, g)
+	return i >= 0 && cost[i] != 0
 }
 
 // gaveUp is the refusal of a call whose context has ended before it could go.
@@ -275,7 +306,7 @@ func (w *walk) gaveUpLocked(ls *Lease, err error) *Error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		reason, detail = ReasonTooLate, "the caller's deadline came first"
 		if ls != nil && ls.route != nil {
-			at, _ = l.opens(ls.route, ls.cost, nil)
+			at, _ = l.opensAgain(w, ls)
 			at = l.soon(at)
 		}
 	}

@@ -49,7 +49,7 @@ func (l *lane) noPlace(w *walk, ls *Lease, opens time.Duration, by *queue.Gate) 
 		return nil
 	}
 	switch places := l.places(ls.route); {
-	case l.t.Excess == provider.Delay || l.q.Len() < places:
+	case l.t.Excess == provider.Delay || l.waiting() < places:
 		return nil
 	case l.t.Excess == provider.Reject:
 		return l.noWait(ls, opens, by)

@@ -177,13 +177,14 @@ func (c *Coordinator) lane(slug string) (*lane, *Error) {
 	if !ok {
 		return nil, c.unknown(slug)
 	}
+	keys := keysOf(e.Provider, e.Adapter)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lanes := *c.lanes.Load()
 	if l := lanes[slug]; l != nil {
 		return l, nil
 	}
-	l, err := newLane(c, e, c.over[slug])
+	l, err := newLane(c, e, c.over[slug], keys)
 	if err != nil {
 		return nil, &Error{Provider: slug, Reason: ReasonInvalid, Stage: StageEntry, Err: err, detail: err.Error()}
 	}

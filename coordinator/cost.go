@@ -52,11 +52,10 @@ func (ls *Lease) slot() *Lease {
 // orphan has the calls that wait under a lease that has ended wait for slots of
 // their own.
 func (l *lane) orphan(ls *Lease) {
-	for _, w := range l.q.All() {
-		if x := w.Owner.(*Lease); x.walk.within(ls) {
-			l.q.Leave(w)
-			x.route.waits(-1)
-			l.reenter(w)
+	for _, x := range l.waiters() {
+		if x.walk.within(ls) {
+			l.unline(x, nil)
+			l.reenter(x)
 		}
 	}
 }
@@ -128,6 +127,9 @@ func (l *lane) check(call Call) (detail string) {
 	}
 	if call.Priority < Bulk || call.Priority > Interactive {
 		return fmt.Sprintf("priority %d is none of Bulk, Normal, Interactive", call.Priority)
+	}
+	if detail := l.checkKey(call.Key); detail != "" {
+		return detail
 	}
 	if len(l.t.Off) > 0 && !l.t.Switched(call.Endpoint) {
 		return switchedOff(call.Endpoint)

@@ -146,6 +146,12 @@ func (l *lane) possible(w *walk) *Error {
 	if detail := l.check(w.call); detail != "" {
 		return w.invalid(detail)
 	}
+	if l.pooled(w.call) {
+		if all, heavy := l.options(w); len(all) == 0 {
+			return l.tooHeavy(w, nil, heavy)
+		}
+		return nil
+	}
 	r := l.route(w.call.Endpoint, w.call.Key)
 	if g := r.tooHeavy(l.costFor(w, r)); g != nil {
 		return l.tooHeavy(w, nil, g)
@@ -177,10 +183,11 @@ func (l *lane) rehearsal(trip time.Duration, demands []Demand) *rehearsal {
 	}
 	r := &rehearsal{shadow: l.shadow(trip)}
 	for _, d := range demands {
-		c := &class{walk: &walk{call: d.Call, l: r.lane}, left: d.Calls, place: r.q.Arrive()}
-		c.route = r.routeLike(l, routeKey{d.Call.Endpoint, d.Call.Key})
-		c.cost = r.costFor(c.walk, c.route)
-		r.classes = append(r.classes, c)
+		r.classes = append(r.classes, &class{call: d.Call, left: d.Calls, place: l.q.Arrive()})
+		r.routeLike(l, routeKey{d.Call.Endpoint, d.Call.Key})
+		for _, key := range l.keys {
+			r.routeLike(l, routeKey{d.Call.Endpoint, key})
+		}
 	}
 	return r
 }

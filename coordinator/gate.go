@@ -35,6 +35,7 @@ type limitGate struct {
 	l         *lane
 	rule      *limit.Rule
 	d         provider.Limit
+	key       string        // whose limit it is; "": no key's
 	notBefore time.Duration // told: a spent quota
 	spentAt   time.Duration // when that was
 	trial     time.Duration // without a told reset: the last guess
@@ -45,12 +46,24 @@ type limitGate struct {
 	maxUntil  time.Duration // for so long
 }
 
-func (l *lane) newLimitGate(d provider.Limit) *limitGate {
-	g := &limitGate{l: l, d: d, rule: l.fresh[d.Name].Fresh()}
+// newLimitGate makes the gate of a limit; key "": of no key.
+func (l *lane) newLimitGate(d provider.Limit, key string) *limitGate {
+	g := &limitGate{l: l, d: d.OfKey(key), key: key, rule: l.freshRule(d, key).Fresh()}
 	g.declared = g.rule.Heaviest()
 	g.Init(g, g.answers())
 	return g
 }
+
+// freshRule is an empty rule of a limit, to be copied by Fresh.
+func (l *lane) freshRule(d provider.Limit, key string) *limit.Rule {
+	if _, own := d.Keys[key]; own {
+		return l.fresh[ruleName(d, key)]
+	}
+	return l.fresh[d.Name]
+}
+
+// ruleName names the rule of a limit for a key that has a size of its own.
+func ruleName(d provider.Limit, key string) string { return d.Name + "\x00" + key }
 
 // answers tells that Never of this limit means: until an answer, which is near, as
 // all calls need it.

@@ -174,7 +174,7 @@ func (l *lane) failure(w *walk, ls *Lease, err error, delay time.Duration) *Erro
 		Queue: l.queueState(), Answer: w.answer(), Err: err, detail: w.answer().Detail}
 	switch e.Reason {
 	case ReasonRateLimited, ReasonQuotaSpent, ReasonBanned, ReasonOverloaded, ReasonUnauthorized:
-		at, by := l.opens(ls.route, ls.cost, nil)
+		at, by := l.opensAgain(w, ls)
 		l.when(e, max(at, l.now.Mono+delay))
 		if by != nil {
 			if g, ok := by.Rule().(*limitGate); ok {

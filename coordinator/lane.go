@@ -34,6 +34,9 @@ type lane struct {
 	limits  []provider.Limit       // t expanded
 	fresh   map[string]*limit.Rule // an empty one of each: for one more key
 	q       queue.Queue
+	extra   int      // waiters in q beyond one a call: options of calls that may go with several keys
+	keys    []string // the pool: aliases of which a call that pins none takes one; nil: none
+	turn    int      // the next of keys to try first
 	breaker *breaker.Breaker
 	door    doorGate
 	pause   pauseGate
@@ -63,9 +66,9 @@ type lane struct {
 
 // newLane makes the lane of e; declared is its throttle where e has an override,
 // else nil.
-func newLane(c *Coordinator, e registry.Entry, declared *provider.Throttle) (*lane, error) {
+func newLane(c *Coordinator, e registry.Entry, declared *provider.Throttle, keys []string) (*lane, error) {
 	p := e.Provider
-	l := &lane{c: c, slug: p.Slug, endpoints: p.Endpoints, adapter: e.Adapter, timerAt: queue.Never, needs: make(map[string][]string)}
+	l := &lane{c: c, slug: p.Slug, endpoints: p.Endpoints, adapter: e.Adapter, keys: keys, timerAt: queue.Never, needs: make(map[string][]string)}
 	for _, x := range p.Endpoints {
 		l.needs[x.Name] = p.Needs(x)
 	}
@@ -99,6 +102,11 @@ func (l *lane) declare(t provider.Throttle) error {
 	for _, d := range limits { // so that nothing below can fail half-way
 		if fresh[d.Name], err = limit.New(d); err != nil {
 			return fmt.Errorf("limit %q: %w", d.Name, err)
+		}
+		for key := range d.Keys {
+			if fresh[ruleName(d, key)], err = limit.New(d.OfKey(key)); err != nil {
+				return fmt.Errorf("limit %q of key %s: %w", d.Name, key, err)
+			}
 		}
 	}
 	l.fresh = fresh
@@ -152,7 +160,7 @@ func (l *lane) hand() {
 		}
 		for w := l.q.Expired(l.now.Mono); w != nil; w = l.q.Expired(l.now.Mono) {
 			ls := w.Owner.(*Lease)
-			at, by := l.opens(ls.route, ls.cost, nil)
+			at, by := l.opensFor(ls, ls.wait.options)
 			l.refuse(ls, l.tooLate(ls, at, by))
 		}
 		l.q.Hand(l.now.Mono, l.goes)
@@ -164,7 +172,7 @@ func (l *lane) hand() {
 // goes is the turn of a call that waited: it takes everything, and is woken.
 func (l *lane) goes(w *queue.Waiter) {
 	ls := w.Owner.(*Lease)
-	ls.route.waits(-1)
+	l.unline(ls, w)
 	l.take(ls)
 	ls.wait.ready <- struct{}{} // has room for the one message that it ever gets
 }
@@ -195,6 +203,9 @@ func (l *lane) take(ls *Lease) {
 		ls.rides.riders++
 	}
 	ls.route.goes(1)
+	if len(l.keys) > 0 {
+		l.used(ls.route.key)
+	}
 	l.out++
 	if ls.older = l.newest; ls.older == nil {
 		l.oldest = ls
@@ -267,8 +278,7 @@ func (l *lane) provider() provider.Provider {
 func (l *lane) shut() {
 	l.lock()
 	l.down = true
-	for _, w := range l.q.All() {
-		ls := w.Owner.(*Lease)
+	for _, ls := range l.waiters() {
 		l.refuse(ls, l.refusal(ls, ReasonShutdown, "the coordinator is shut down", 0))
 	}
 	l.tell(l.unlock())

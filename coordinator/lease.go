@@ -61,10 +61,12 @@ const (
 // wait is what a call needs only while it waits.
 type wait struct {
 	queue.Waiter
-	ready   chan struct{} // one message: gone or refused
-	refusal *Error
-	queue   QueueState // at entry
-	since   time.Duration
+	options  []*option     // each of which waits, instead of the Waiter; nil: the call has one route
+	ready    chan struct{} // one message: gone or refused
+	deadline time.Duration // the last instant at which it may go
+	refusal  *Error
+	queue    QueueState // at entry
+	since    time.Duration
 }
 
 // leaseContext carries a lease to the function that runs under it.

@@ -12,7 +12,7 @@ const (
 	floorDecay   = time.Minute // without a refusal: the floor halves
 	trialTimeout = time.Minute // of a provider that declares none
 	warmupFrom   = 0.1         // of the rate
-	strikes      = 3           // unauthorized answers in a row that pause a key
+	strikes      = 3           // unauthorized answers in a row that pause a key; one, where there are others
 )
 
 // pauseGate is the provider's own refusal of a scope: nothing goes before until;
@@ -207,7 +207,7 @@ func (p *pauseGate) authorized(ls *Lease, f *provider.Feedback) {
 	case provider.OK, provider.Rejected:
 		p.unauthorized = 0
 	case provider.Unauthorized:
-		if p.unauthorized++; p.unauthorized >= strikes {
+		if p.unauthorized++; p.unauthorized >= strikes || len(p.l.keys) > 0 {
 			p.refusedBy(ls, &provider.Feedback{Outcome: f.Outcome, Detail: f.Detail}, 0)
 		}
 	}

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/headgate/headgate/queue"
@@ -10,12 +11,10 @@ import (
 // their line in the queue lives on; the next comes when one has gone, with the place
 // that it would have had since the beginning: the classes came in turns.
 type class struct {
-	walk  *walk
-	route *route
-	cost  []int64
-	left  int
-	place uint64      // in the order of arrival, of the next
-	waits int         // calls that have come and not gone
+	call  Call
+	left  int         // calls that have not gone
+	place uint64      // in the order of arrival, of the next to come
+	line  []*Lease    // that have come and wait
 	by    *queue.Gate // what held up the first of them, last
 }
 
@@ -42,8 +41,8 @@ func (r *rehearsal) run() {
 			return
 		}
 		for _, c := range r.classes {
-			if c.waits > 0 {
-				_, c.by = r.opens(c.route, c.cost, nil)
+			if len(c.line) > 0 {
+				_, c.by = r.opensFor(c.line[0], c.line[0].wait.options)
 			}
 		}
 		step := max(next-r.now.Mono, 1)
@@ -52,12 +51,7 @@ func (r *rehearsal) run() {
 }
 
 func (r *rehearsal) done() bool {
-	for _, c := range r.classes {
-		if c.left > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.classes, func(c *class) bool { return c.left > 0 })
 }
 
 // next is the instant at which something changes.
@@ -88,19 +82,20 @@ func (r *rehearsal) end() {
 // come lets go who may go, and brings the next of each class, until all wait.
 func (r *rehearsal) come() {
 	for w := r.q.Expired(r.now.Mono); w != nil; w = r.q.Expired(r.now.Mono) {
-		r.q.Leave(w)
-		w.Owner.(*Lease).route.waits(-1)
+		r.unline(w.Owner.(*Lease), nil)
 	}
 	for moved := true; moved; {
 		r.q.Hand(r.now.Mono, func(w *queue.Waiter) {
 			ls := w.Owner.(*Lease)
-			ls.route.waits(-1)
+			r.unline(ls, w)
 			r.goes(ls)
 			for _, c := range r.classes {
-				if c.walk == ls.walk {
-					c.waits--
+				if i := slices.Index(c.line, ls); i >= 0 {
+					c.line = slices.Delete(c.line, i, i+1)
 					r.gone(c)
-					r.follow(c)
+					if len(c.line) > 0 && c.left > len(c.line) {
+						r.wait(c, r.call(c)) // behind one that waits, which is all that may be done while the queue hands out
+					}
 				}
 			}
 		})
@@ -113,37 +108,46 @@ func (r *rehearsal) come() {
 
 // enter brings the next call of a class; true: something may have moved.
 func (r *rehearsal) enter(c *class) bool {
-	if c.left == c.waits || c.waits == atOnce {
+	if c.left == len(c.line) || len(c.line) == atOnce {
 		return false
 	}
-	flow := c.walk.flow()
-	if r.q.Blocked(r.now.Mono, &c.route.Route, flow, c.cost) == nil {
-		r.goes(&Lease{l: r.lane, walk: c.walk, route: c.route, cost: c.cost})
-		r.q.Went(&c.route.Route, flow, c.cost)
-		c.place += uint64(len(r.classes))
-		r.gone(c)
-		return true
+	ls := r.call(c)
+	all := []*option{{route: ls.route, cost: ls.cost}}
+	if r.pooled(c.call) {
+		all, _ = r.options(ls.walk)
 	}
-	r.enqueue(c)
+	flow := ls.walk.flow()
+	for _, o := range all {
+		if r.q.Blocked(r.now.Mono, &o.route.Route, flow, o.cost) == nil {
+			ls.route, ls.cost = o.route, o.cost
+			r.goes(ls)
+			r.q.Went(&o.route.Route, flow, o.cost)
+			r.gone(c)
+			return true
+		}
+	}
+	r.wait(c, ls)
 	return true
 }
 
-// follow brings the next call of a class behind one that waits, which is all that
-// may be done while the queue hands out.
-func (r *rehearsal) follow(c *class) {
-	if c.waits > 0 && c.left > c.waits {
-		r.enqueue(c)
-	}
+// call makes the next call of a class.
+func (r *rehearsal) call(c *class) *Lease {
+	w := &walk{call: c.call, l: r.lane, place: c.place}
+	c.place += uint64(len(r.classes))
+	ls := &w.first
+	ls.l, ls.walk = r.lane, w
+	ls.route = r.lane.route(c.call.Endpoint, c.call.Key)
+	ls.cost = r.costFor(w, ls.route)
+	return ls
 }
 
-func (r *rehearsal) enqueue(c *class) {
-	ls := &Lease{l: r.lane, walk: c.walk, route: c.route, cost: c.cost, wait: new(wait)}
-	ls.wait.Owner, ls.wait.Cost, ls.wait.Deadline = ls, ls.cost, queue.Never
-	ls.wait.Keep(c.place)
-	c.place += uint64(len(r.classes))
-	c.waits++
-	c.route.waits(1)
-	r.q.Enter(r.now.Mono, &ls.wait.Waiter, &c.route.Route, c.walk.flow())
+func (r *rehearsal) wait(c *class, ls *Lease) {
+	ls.wait = &wait{deadline: queue.Never}
+	if r.pooled(c.call) {
+		ls.wait.options, _ = r.options(ls.walk)
+	}
+	r.line(ls)
+	c.line = append(c.line, ls)
 }
 
 func (r *rehearsal) gone(c *class) {

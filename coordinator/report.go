@@ -51,7 +51,7 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	l.pauses(ls, f)
 	switch f.Outcome {
 	case provider.QuotaSpent:
-		if g := ls.route.spentLimit(f.Limit); g != nil {
+		if g := l.spentLimit(ls.route, f); g != nil {
 			g.spent(ls, f.RetryAfter)
 		} else {
 			ls.route.keyed.spent(f.RetryAfter)
@@ -90,7 +90,7 @@ func (l *lane) pauses(ls *Lease, f *provider.Feedback) {
 	case provider.RateLimited:
 		target = ls.route.pauseOf(f.Scope)
 	case provider.Banned:
-		target, least = ls.route.pauseOf(f.Scope), l.t.Penalty
+		target, least = ls.route.pauseOf(l.bannedScope(f)), l.t.Penalty
 	case provider.Overloaded:
 		if p := ls.route.pauseOf(f.Scope); f.RetryAfter > 0 || p.trial == ls {
 			target = p
@@ -117,13 +117,18 @@ func (r *route) pauseOf(scope string) *pauseGate {
 }
 
 // spentLimit is the limit that an answer calls spent: the named one, else that of
-// the longest window.
-func (r *route) spentLimit(name string) *limitGate {
+// the longest window; of several keys each has its own quota, unless it says that
+// the provider's is meant.
+func (l *lane) spentLimit(r *route, f *provider.Feedback) *limitGate {
 	var longest *limitGate
 	var length time.Duration
+	own := len(l.keys) > 0 && r.key != "" && f.Scope != provider.ScopeProvider
 	for _, g := range r.limits {
-		if g.d.Name == name {
+		if g.d.Name == f.Limit {
 			return g
+		}
+		if own && g.key == "" {
+			continue
 		}
 		if w, _ := g.d.Per.Duration(); g.d.Algorithm != provider.InFlight && w > length {
 			longest, length = g, w

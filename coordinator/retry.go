@@ -34,6 +34,8 @@ func (w *walk) again(ls *Lease, err error) *Error {
 	l := w.l
 	l.lock()
 	pauses, may := l.mayRetry(w)
+	other := !may && l.otherKey(w, ls)
+	may = may || other
 	var delay time.Duration
 	if may && pauses {
 		if w.retry == nil {
@@ -44,16 +46,20 @@ func (w *walk) again(ls *Lease, err error) *Error {
 	e := l.failure(w, ls, err, delay)
 	if may {
 		left, at := l.maxWait(w), after(l.now.Mono, delay)
-		opens, by := l.opens(ls.route, ls.cost, nil)
+		opens, by := l.opensAgain(w, ls)
 		at = max(at, opens)
 		if l.tooFar(opens, by) || left < 0 || delay > left || at > l.deadline(w, left) || delay > l.t.MaxRetryAfter {
 			may = false
 		}
 	}
 	if may {
-		l.budget.retried(l.now.Mono)
-		w.root.retried++
 		l.counts.retries++
+		if other {
+			w.keysTried++
+		} else {
+			l.budget.retried(l.now.Mono)
+			w.root.retried++
+		}
 	}
 	l.tell(l.unlock())
 	if !may {

@@ -76,7 +76,7 @@ func (l *lane) route(endpoint, key string) *route {
 			}
 		}
 		l.routes[id] = r
-		if key != "" || len(l.endpoints) == 0 {
+		if (key != "" || len(l.endpoints) == 0) && !slices.Contains(l.keys, key) { // the keys of a pool stay
 			l.keyed = append(l.keyed, r)
 		}
 	}
@@ -121,18 +121,18 @@ func (l *lane) isBad(d provider.Limit) bool {
 
 // gateOf returns the gate of a limit for a route, by the limit's scope.
 func (l *lane) gateOf(r *route, d provider.Limit) *limitGate {
-	limits := l.general
+	limits, key := l.general, ""
 	switch d.Scope {
 	case provider.ScopeKey:
-		limits = l.partOf(r, partKey{key: r.key}).limits
+		limits, key = l.partOf(r, partKey{key: r.key}).limits, r.key
 	case provider.ScopeEndpoint:
 		limits = l.partOf(r, partKey{endpoint: r.endpoint}).limits
 	case provider.ScopeKeyEndpoint:
-		limits = l.partOf(r, partKey{r.endpoint, r.key}).limits
+		limits, key = l.partOf(r, partKey{r.endpoint, r.key}).limits, r.key
 	}
 	g := limits[d.Name]
 	if g == nil {
-		g = l.newLimitGate(d)
+		g = l.newLimitGate(d, key)
 		limits[d.Name] = g
 	}
 	l.aligned = l.aligned || g.rule.Aligned()

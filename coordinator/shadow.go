@@ -31,7 +31,7 @@ func (l *lane) shadow(trip time.Duration) *shadow {
 		c: &Coordinator{origin: l.c.origin}, slug: l.slug, endpoints: l.endpoints,
 		clock: l.clock, now: l.now, p: l.p, t: l.t, b: l.b, limits: l.limits, fresh: l.fresh, base: l.base,
 		general: make(map[string]*limitGate), parts: make(map[partKey]*part), routes: make(map[routeKey]*route),
-		trips: l.trips, budget: l.budget, skew: l.skew, aligned: l.aligned, timerAt: queue.Never,
+		trips: l.trips, budget: l.budget, skew: l.skew, keys: l.keys, turn: l.turn, aligned: l.aligned, timerAt: queue.Never,
 	}}
 	s.door.l = s.lane
 	s.door.Init(&s.door, false)
@@ -58,7 +58,7 @@ func (p *pauseGate) like(x *pauseGate) {
 
 // likeLimit is a gate with the same history.
 func (l *lane) likeLimit(x *limitGate) *limitGate {
-	g := &limitGate{l: l, rule: x.rule.Clone(), d: x.d, notBefore: x.notBefore, spentAt: x.spentAt, trial: x.trial,
+	g := &limitGate{l: l, rule: x.rule.Clone(), d: x.d, key: x.key, notBefore: x.notBefore, spentAt: x.spentAt, trial: x.trial,
 		told: x.told, skew: x.skew, declared: x.declared, learned: x.learned, maxUntil: x.maxUntil}
 	g.Init(g, g.answers())
 	return g
@@ -155,18 +155,11 @@ func (s *shadow) copyBreaker(l *lane, leases map[*Lease]*Lease) {
 }
 
 func (s *shadow) copyWaiting(l *lane) {
-	waiters := l.q.All()
-	slices.SortFunc(waiters, func(a, b *queue.Waiter) int {
-		if a.Earlier(b) {
-			return -1
+	for _, x := range l.waiters() {
+		ls := &Lease{l: s.lane, walk: x.walk, route: s.routeLike(l, x.route.routeKey), cost: x.cost, wait: &wait{deadline: x.wait.deadline}}
+		for _, o := range x.wait.options {
+			ls.wait.options = append(ls.wait.options, &option{route: s.routeLike(l, o.route.routeKey), cost: o.cost})
 		}
-		return 1
-	})
-	for _, w := range waiters {
-		x := w.Owner.(*Lease)
-		ls := &Lease{l: s.lane, walk: x.walk, route: s.routeLike(l, x.route.routeKey), cost: x.cost, wait: new(wait)}
-		ls.wait.Owner, ls.wait.Cost, ls.wait.Deadline = ls, ls.cost, w.Deadline
-		ls.route.waits(1)
-		s.q.Enter(s.now.Mono, &ls.wait.Waiter, &ls.route.Route, x.walk.flow())
+		s.line(ls)
 	}
 }

@@ -64,7 +64,7 @@ type State struct {
 	At        time.Time                  `json:"at"`
 	Limits    []LimitState               `json:"limits"` // that all calls share
 	Endpoints map[string][]LimitState    `json:"endpoints,omitempty"`
-	Keys      []KeyState                 `json:"keys,omitempty"` // the 100 busiest
+	Keys      []KeyState                 `json:"keys,omitempty"` // the 100 busiest; all of a pool
 	KeyCount  int                        `json:"key_count"`
 	Queue     QueueState                 `json:"queue"`
 	Oldest    time.Duration              `json:"oldest"` // wait so far of the call that came first
@@ -196,6 +196,11 @@ func (l *lane) partStates(s *State) {
 			s.Keys = append(s.Keys, k)
 		}
 	}
+	for _, alias := range l.keys { // whichever was used or not
+		if !slices.ContainsFunc(s.Keys, func(k KeyState) bool { return k.Key == alias }) {
+			s.Keys = append(s.Keys, KeyState{Key: alias, Limits: l.unused(alias)})
+		}
+	}
 	s.KeyCount = len(s.Keys)
 	slices.SortFunc(s.Keys, func(a, b KeyState) int {
 		return cmp.Or(cmp.Compare(a.busy(), b.busy())*-1, cmp.Compare(a.Key, b.Key))
@@ -204,6 +209,16 @@ func (l *lane) partStates(s *State) {
 	slices.SortFunc(s.Pauses, func(a, b PauseState) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// unused are the limits of a key that nobody has used, or for long.
+func (l *lane) unused(alias string) (limits []LimitState) {
+	for _, d := range l.limits {
+		if d.Scope == provider.ScopeKey {
+			limits = append(limits, *l.newLimitGate(d, alias).state())
+		}
+	}
+	return limits
 }
 
 func (k KeyState) busy() (share float64) {
@@ -242,7 +257,7 @@ func (g *limitGate) state() *LimitState {
 // overridden tells that the limit in force is not the declared one.
 func (g *limitGate) overridden() bool {
 	base, declared := g.l.base[g.d.Name]
-	return !declared || !reflect.DeepEqual(base, g.d)
+	return !declared || !reflect.DeepEqual(base.OfKey(g.key), g.d)
 }
 
 func (p *pauseGate) state() *PauseState {
@@ -254,7 +269,7 @@ func (p *pauseGate) state() *PauseState {
 
 // queueState is the queue now; the wait is that of one who needs what all need.
 func (l *lane) queueState() QueueState {
-	s := QueueState{Length: l.q.Len(), Capacity: l.places(l.plain)}
+	s := QueueState{Length: l.waiting(), Capacity: l.places(l.plain)}
 	if l.t.Excess == provider.Delay {
 		s.Capacity = 0
 	}

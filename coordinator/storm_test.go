@@ -65,6 +65,11 @@ func (s *storm) anyLimits() []provider.Limit {
 func (s *storm) call() coordinator.Call {
 	c := coordinator.Call{Provider: "p", Flow: fmt.Sprint(s.n(3)), Priority: coordinator.Priority(s.n(3) - 1),
 		Endpoint: []string{"", "a", "b", "c"}[s.n(4)], Key: []string{"", "k", "l", "m"}[s.n(4)]}
+	if n := len(s.p.Auth.Env); n > 0 && s.n(3) > 0 {
+		c.Key = "" // any
+	} else if n > 0 {
+		c.Key = s.p.Auth.Env[s.n(n)]
+	}
 	switch s.n(4) {
 	case 0:
 		c.Cost = map[string]int64{provider.Tokens: int64(1 + s.n(15))}
@@ -86,13 +91,13 @@ func (s *storm) attempt(ctx context.Context, call coordinator.Call) error {
 	there, back := s.ms(100), s.ms(100)
 	go func() {
 		time.Sleep(there)
-		leave, ok := s.r.Enter("p", call.Endpoint, call.Key, call.Cost)
+		leave, ok := s.r.Enter("p", call.Endpoint, ls.Key(), call.Cost)
 		o := provider.OK
 		switch {
 		case !ok:
 			o = provider.RateLimited
 		case !s.strict && s.n(15) == 0:
-			o = []provider.Outcome{provider.RateLimited, provider.Failed}[s.n(2)]
+			o = []provider.Outcome{provider.RateLimited, provider.Failed, provider.Unauthorized, provider.Banned, provider.QuotaSpent}[s.n(5)]
 		case s.n(10) == 0:
 			o = provider.Rejected
 		}
@@ -149,13 +154,18 @@ func (s *storm) run(t *testing.T, calls int) {
 	t.Fatalf("calls are stuck: %+v", state(t, s.c))
 }
 
-func storms(t *testing.T, n, calls int, strict bool) {
+// storms runs n storms; of a provider that has so many keys, of which a call that
+// pins none takes any.
+func storms(t *testing.T, n, calls int, strict bool, keys int) {
 	for seed := range uint64(n) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &storm{rng: rand.New(rand.NewPCG(seed, 7)), strict: strict}
 				s.p = once(provider.Throttle{Limits: s.anyLimits(), MaxQueue: 10_000, MaxWait: provider.Forever, Penalty: 100 * time.Millisecond})
 				s.p.Endpoints = []provider.Endpoint{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+				if keys > 0 {
+					s.p.Auth = provider.Auth{Kind: "header", Name: "Key", Env: []string{"k", "l", "m"}[:keys]}
+				}
 				s.p.Breaker = provider.Breaker{Failures: 3, Cooldown: time.Second}
 				var err error
 				s.r, err = referee.New(seed, referee.Play{Provider: s.p})
@@ -189,7 +199,13 @@ func size(long, short int) int {
 
 // Never a violation, and no call that could go waits, whatever is declared and
 // whoever leaves.
-func TestStorms(t *testing.T) { storms(t, size(300, 60), 400, true) }
+func TestStorms(t *testing.T) { storms(t, size(300, 60), 400, true, 0) }
 
 // The same with pauses, breaker and failures.
-func TestStormsWithFailures(t *testing.T) { storms(t, size(300, 60), 400, false) }
+func TestStormsWithFailures(t *testing.T) { storms(t, size(300, 60), 400, false, 0) }
+
+// The same with pools of keys.
+func TestStormsOverSeveralKeys(t *testing.T) {
+	storms(t, size(200, 40), 400, true, 3)
+	storms(t, size(200, 40), 400, false, 2)
+}

@@ -191,8 +191,7 @@ func (l *lane) breakerMoved() bool {
 		if c.To != breaker.Open {
 			continue
 		}
-		for _, w := range l.q.All() {
-			ls := w.Owner.(*Lease)
+		for _, ls := range l.waiters() {
 			if ls.needs(&l.door.Gate) {
 				l.refuse(ls, l.refusal(ls, ReasonCircuitOpen, "the circuit has opened", l.mono(c.Until)))
 			}
@@ -203,7 +202,7 @@ func (l *lane) breakerMoved() bool {
 
 // pressure tells producers when the queue crosses its marks.
 func (l *lane) pressure() {
-	n, places := l.q.Len(), l.places(l.plain)
+	n, places := l.waiting(), l.places(l.plain)
 	bound := places > 0 && l.t.Excess != provider.Delay
 	switch {
 	case !l.high && bound && n*5 >= places*4:

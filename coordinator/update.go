@@ -7,7 +7,6 @@ import (
 
 	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/provider"
-	"github.com/headgate/headgate/queue"
 	"github.com/headgate/headgate/registry"
 )
 
@@ -108,16 +107,9 @@ func (l *lane) eachLimit(f func(*limitGate)) {
 // renew makes gates and routes of l.limits, of what is there already as far as it
 // goes, and has all who wait wait there. declare has tried every limit.
 func (l *lane) renew() {
-	waiters := l.q.All()
-	slices.SortFunc(waiters, func(a, b *queue.Waiter) int {
-		if a.Earlier(b) {
-			return -1
-		}
-		return 1
-	})
-	for _, w := range waiters {
-		l.q.Leave(w)
-		w.Owner.(*Lease).route.waits(-1)
+	waiters := l.waiters()
+	for _, ls := range waiters {
+		l.unline(ls, nil)
 	}
 	declared := make(map[string]provider.Limit, len(l.limits))
 	l.aligned = false
@@ -135,8 +127,8 @@ func (l *lane) renew() {
 	for id := range old { // keeps what is known of keys and endpoints until it is idle
 		l.route(id.endpoint, id.key)
 	}
-	for _, w := range waiters {
-		l.reenter(w)
+	for _, ls := range waiters {
+		l.reenter(ls)
 	}
 }
 
@@ -149,13 +141,15 @@ func (l *lane) renewLimits(gates map[string]*limitGate, declared map[string]prov
 		if !ok || d.Scope != g.d.Scope {
 			continue
 		}
+		all := d
+		d = d.OfKey(g.key)
 		learned := g.learned
 		if !sameNumbers(g.d, d) { // what answers said was of others
 			g.notBefore, g.trial, learned = 0, 0, 0
 			g.told = told{went: g.told.went}
 		}
 		g.rule, _ = limit.Replace(g.rule, d, l.now)
-		g.d, g.declared, g.learned, g.skew = d, l.fresh[d.Name].Heaviest(), 0, 0
+		g.d, g.declared, g.learned, g.skew = d, l.freshRule(all, g.key).Heaviest(), 0, 0
 		if learned != 0 {
 			g.resize(learned)
 		}
@@ -168,30 +162,36 @@ func sameNumbers(a, b provider.Limit) bool {
 	return a.Max == b.Max && a.Per == b.Per && a.Zone == b.Zone && a.Anchor == b.Anchor && a.Burst == b.Burst
 }
 
-// reenter puts a waiter back into the queue, on its route as it is now.
-func (l *lane) reenter(w *queue.Waiter) {
-	ls := w.Owner.(*Lease)
-	ls.route = l.route(ls.walk.call.Endpoint, ls.walk.call.Key)
+// reenter puts a call that has waited back into the queue, on its route as it is
+// now.
+func (l *lane) reenter(ls *Lease) {
+	call := ls.walk.call
+	ls.route = l.route(call.Endpoint, call.Key)
 	ls.cost = l.costFor(ls.walk, ls.route)
-	w.Cost = ls.cost
-	if call := ls.walk.call; len(l.t.Off) > 0 && !l.t.Switched(call.Endpoint) {
-		e := l.refusal(ls, ReasonInvalid, switchedOff(call.Endpoint), 0)
-		ls.state, ls.wait.refusal = refused, e
+	heavy := ls.route.tooHeavy(ls.cost)
+	if l.pooled(call) {
+		if ls.wait.options, heavy = l.options(ls.walk); len(ls.wait.options) > 0 {
+			heavy = nil
+		}
+	}
+	var e *Error
+	switch {
+	case len(l.t.Off) > 0 && !l.t.Switched(call.Endpoint):
+		e = l.refusal(ls, ReasonInvalid, switchedOff(call.Endpoint), 0)
+	case heavy != nil:
+		e = l.tooHeavy(ls.walk, ls, heavy)
+	case free(ls.cost): // nothing is left that it could wait for
+		ls.wait.options = nil
+		l.take(ls)
 		ls.wait.ready <- struct{}{}
 		return
-	}
-	if g := ls.route.tooHeavy(ls.cost); g != nil {
-		e := l.tooHeavy(ls.walk, ls, g)
-		ls.state, ls.wait.refusal = refused, e
-		ls.wait.ready <- struct{}{}
+	default:
+		l.line(ls)
 		return
 	}
-	ls.route.waits(1)
-	if free(ls.cost) { // nothing is left that it could wait for
-		l.goes(w)
-		return
-	}
-	l.q.Enter(l.now.Mono, w, &ls.route.Route, ls.walk.flow())
+	ls.wait.options = nil
+	ls.state, ls.wait.refusal = refused, e
+	ls.wait.ready <- struct{}{}
 }
 
 func free(cost []int64) bool {

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -31,7 +32,7 @@ func (t Throttle) Expand() ([]Limit, error) {
 	}
 	limits := append(t.short(), t.Limits...)
 	for i, l := range limits {
-		l.Endpoints, l.Charges = slices.Clone(l.Endpoints), slices.Clone(l.Charges)
+		l.Endpoints, l.Charges, l.Keys = slices.Clone(l.Endpoints), slices.Clone(l.Charges), maps.Clone(l.Keys)
 		limits[i] = l.WithDefaults()
 	}
 	return limits, nil

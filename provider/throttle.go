@@ -105,20 +105,38 @@ type Throttle struct {
 // required, and Per unless the algorithm is in_flight; see [Limit.WithDefaults]
 // for the rest.
 type Limit struct {
-	Name      string    `yaml:"name"`                // unique in its throttle
-	Max       int64     `yaml:"max"`                 // N, at least 1
-	Per       Period    `yaml:"per,omitempty"`       // W; none for in_flight
-	Zone      string    `yaml:"zone,omitempty"`      // IANA name, for calendar periods; default UTC
-	Anchor    string    `yaml:"anchor,omitempty"`    // where calendar periods start, see AnchorParts
-	Burst     int64     `yaml:"burst,omitempty"`     // B, of token_bucket (default Max) and leaky_bucket (default 0)
-	Algorithm Algorithm `yaml:"algorithm,omitempty"` // default sliding_window; fixed_window for calendar periods
-	Counted   string    `yaml:"counted,omitempty"`   // answered (default) | sent
-	Unit      string    `yaml:"unit,omitempty"`      // default "requests"
-	Scope     string    `yaml:"scope,omitempty"`     // provider (default) | key | endpoint | key+endpoint
-	Endpoints []string  `yaml:"endpoints,omitempty"` // none: all
-	Instead   bool      `yaml:"instead,omitempty"`   // its endpoints leave the provider's general limits
-	Charges   []Outcome `yaml:"charges,omitempty"`   // none: every answer counts
-	Shared    bool      `yaml:"shared,omitempty"`    // kept in the ledger, where there is one
-	Basis     string    `yaml:"basis,omitempty"`     // provider (default) | pacing | assumed
-	Source    string    `yaml:"source,omitempty"`    // where the number was read
+	Name      string           `yaml:"name"`                // unique in its throttle
+	Max       int64            `yaml:"max"`                 // N, at least 1
+	Per       Period           `yaml:"per,omitempty"`       // W; none for in_flight
+	Zone      string           `yaml:"zone,omitempty"`      // IANA name, for calendar periods; default UTC
+	Anchor    string           `yaml:"anchor,omitempty"`    // where calendar periods start, see AnchorParts
+	Burst     int64            `yaml:"burst,omitempty"`     // B, of token_bucket (default Max) and leaky_bucket (default 0)
+	Algorithm Algorithm        `yaml:"algorithm,omitempty"` // default sliding_window; fixed_window for calendar periods
+	Counted   string           `yaml:"counted,omitempty"`   // answered (default) | sent
+	Unit      string           `yaml:"unit,omitempty"`      // default "requests"
+	Scope     string           `yaml:"scope,omitempty"`     // provider (default) | key | endpoint | key+endpoint
+	Endpoints []string         `yaml:"endpoints,omitempty"` // none: all
+	Keys      map[string]int64 `yaml:"keys,omitempty"`      // of scope key: another Max for some keys, by alias
+	Instead   bool             `yaml:"instead,omitempty"`   // its endpoints leave the provider's general limits
+	Charges   []Outcome        `yaml:"charges,omitempty"`   // none: every answer counts
+	Shared    bool             `yaml:"shared,omitempty"`    // kept in the ledger, where there is one
+	Basis     string           `yaml:"basis,omitempty"`     // provider (default) | pacing | assumed
+	Source    string           `yaml:"source,omitempty"`    // where the number was read
+}
+
+// OfKey returns the limit of one key: with the Max that Keys gives it. A burst that
+// was as large as Max stays so; a smaller one is no larger than the new Max.
+func (l Limit) OfKey(alias string) Limit {
+	size, ok := l.Keys[alias]
+	if !ok {
+		return l
+	}
+	if l.Burst == l.Max {
+		l.Burst = size
+	}
+	if l.Algorithm == TokenBucket || l.Algorithm == GCRA {
+		l.Burst = min(l.Burst, size)
+	}
+	l.Max = size
+	return l
 }

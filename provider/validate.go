@@ -205,6 +205,9 @@ func (a Auth) check(f *faults) {
 	}
 	for i, name := range a.Env {
 		checkVariable(f, item("auth.env", i), name)
+		if slices.Contains(a.Env[:i], name) {
+			f.add(item("auth.env", i), "is there twice: name a variable once")
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.With)) {
 		path := at("auth.with", name)
@@ -243,6 +246,11 @@ func (p Provider) checkLimitEndpoints(f *faults) {
 		}
 	}
 	for i, l := range p.Throttle.Limits {
+		for _, alias := range slices.Sorted(maps.Keys(l.Keys)) {
+			if len(p.Auth.Env) > 0 && !slices.Contains(p.Auth.Env, alias) {
+				f.add(at(at(item("throttle.limits", i), "keys"), alias), "is no key of this provider: it must be %s, as in auth.env", oneOf(p.Auth.Env))
+			}
+		}
 		for j, name := range l.Endpoints {
 			if name != "" && !slices.ContainsFunc(p.Endpoints, func(e Endpoint) bool { return e.Name == name }) {
 				f.add(item(at(item("throttle.limits", i), "endpoints"), j), "%s is not declared: it must be %s", quoteShort(name), p.endpointNames())

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -101,6 +102,7 @@ func (l Limit) check(f *faults, path string) {
 	l.checkCounting(f, path)
 	checkWord(f, at(path, "scope"), l.Scope, ScopeProvider, ScopeKey, ScopeEndpoint, ScopeKeyEndpoint)
 	l.checkEndpoints(f, path)
+	l.checkKeys(f, path)
 	checkWord(f, at(path, "basis"), l.Basis, BasisProvider, BasisPacing, BasisAssumed)
 }
 
@@ -166,6 +168,18 @@ func (l Limit) checkCounting(f *faults, path string) {
 	}
 	if len(l.Charges) > 0 {
 		f.add(at(path, "charges"), "in_flight charges nothing: leave it out")
+	}
+}
+
+func (l Limit) checkKeys(f *faults, path string) {
+	path = at(path, "keys")
+	if len(l.Keys) > 0 && l.Scope != ScopeKey && l.Scope != ScopeKeyEndpoint {
+		f.add(path, "needs scope: key, where each key counts apart")
+	}
+	for _, alias := range slices.Sorted(maps.Keys(l.Keys)) {
+		if n := l.Keys[alias]; n < 1 {
+			f.add(at(path, alias), "%d is too small: it must be at least 1", n)
+		}
 	}
 }
 
