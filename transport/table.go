@@ -17,11 +17,12 @@ import (
 type target struct {
 	slug    string
 	dialect provider.Dialect
+	auth    provider.Auth
 	dated   bool // a limit follows dates: the provider's clock matters
 }
 
 func newTarget(p provider.Provider) *target {
-	to := &target{slug: p.Slug, dialect: p.Dialect}
+	to := &target{slug: p.Slug, dialect: p.Dialect, auth: p.Auth}
 	limits, _ := p.Throttle.Expand() // a registered one is valid
 	for _, l := range limits {
 		to.dated = to.dated || l.Algorithm == provider.FixedWindow || l.Algorithm == provider.SlidingWindowCounter

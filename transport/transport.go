@@ -8,7 +8,8 @@
 // may help and cannot harm. Requests of no declared provider pass untouched.
 //
 // Not in it: what an answer means (package dialect), when a call goes (package
-// coordinator), redirects and cookies (http.Client), authentication.
+// coordinator), redirects and cookies (http.Client), authentication but for the choice
+// among several keys.
 package transport
 
 import (
@@ -27,7 +28,7 @@ import (
 // It keeps the contract of [http.RoundTripper]. The last response is returned as
 // it is, a 429 included; an error is Base's own, or a *coordinator.Error where
 // the request was refused before it was sent, or its context ended while it
-// waited to be sent again.
+// waited to be sent again; or says that the variable of a key is empty.
 //
 // A provider's in-flight slot is held until the response's body is closed or read
 // to its end: who never closes a body keeps the slot. Waiting ends with the
@@ -49,6 +50,13 @@ type Transport struct {
 	// Base. nil: by the providers' base_url, hosts and endpoint paths. It must not
 	// change the request.
 	Route func(*http.Request) (coordinator.Call, bool)
+
+	// Key gives the value of a key, or of what goes along with it, by the name of its
+	// variable. nil: os.Getenv. It is asked where a provider declares several keys
+	// (auth.env) in a header, the query, as bearer or basic: each request goes with
+	// the one that the Coordinator picked, in the place of whatever key the client
+	// had put there. It may be called from many goroutines.
+	Key func(slug, alias string) string
 
 	once    sync.Once
 	table   *table
@@ -96,7 +104,10 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if to == nil {
 		return t.base().RoundTrip(r)
 	}
-	x := &trip{base: t.base(), r: r, to: to, rewinds: rewinds(r)}
+	x := &trip{base: t.base(), r: r, to: to, rewinds: rewinds(r), key: t.Key}
+	if x.key == nil {
+		x.key = fromEnvironment
+	}
 	if ls, ok := coordinator.LeaseFrom(r.Context()); ok && ls.Claim(t.Coordinator, to.slug) {
 		return x.under(ls)
 	}

@@ -15,7 +15,8 @@ type trip struct {
 	base    http.RoundTripper
 	r       *http.Request // the caller's: it is never changed
 	to      *target
-	rewinds bool     // its body can be had again
+	rewinds bool // its body can be had again
+	key     func(slug, alias string) string
 	last    *attempt // nil: nothing was sent
 	first   attempt  // most trips need no other
 }
@@ -125,6 +126,12 @@ func (x *trip) send(ctx context.Context, a *attempt, body io.ReadCloser) (f prov
 		req = x.r.Clone(ctx)
 	}
 	req.Body = body
+	if a.err = x.to.sign(req, a.lease.Key(), x.key); a.err != nil {
+		if body != nil {
+			_ = body.Close() // nobody reads it: its error tells nothing
+		}
+		return f
+	}
 	res, err := x.base.RoundTrip(req)
 	switch {
 	case err != nil && res != nil && res.Body != nil:
