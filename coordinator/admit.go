@@ -16,11 +16,12 @@ type walk struct {
 	ctx       context.Context
 	call      Call
 	l         *lane
-	outer     *Lease // of the same provider: this call is nested in it
-	root      *walk  // of the outermost such call
-	retried   int    // of root: retries of all calls in it
-	keysTried int    // attempts with a key that turned out to be dead
-	place     uint64 // in the order of arrival: a retry keeps it
+	outer     *Lease  // of the same provider: this call is nested in it
+	shares    []*pool // of which calls that this one is nested in have slots
+	root      *walk   // of the outermost such call
+	retried   int     // of root: retries of all calls in it
+	keysTried int     // attempts with a key that turned out to be dead
+	place     uint64  // in the order of arrival: a retry keeps it
 	attempts  int
 	waited    time.Duration
 	start     time.Duration // when it came, on the lane's clock
@@ -191,6 +192,9 @@ func (l *lane) enterPool(w *walk, ls *Lease) *Error {
 	}
 	ls.wait = &wait{options: all}
 	opens, by := l.opensFor(ls, all)
+	if by == nil {
+		by = l.q.Blocked(l.now.Mono, &all[0].route.Route, flow, all[0].cost)
+	}
 	return l.wait(w, ls, opens, by)
 }
 

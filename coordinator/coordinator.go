@@ -41,6 +41,9 @@ type Config struct {
 	// Classify tells what an error says of a provider where the error does not
 	// itself; false: it does not know. It may be called from many goroutines.
 	Classify func(slug string, err error) (provider.Feedback, bool)
+	// Pools cap what is in flight at once in all providers of a category together, by
+	// its name, and ("") in all providers.
+	Pools map[string]int
 	// Traces are told what happens; see Trace.
 	Traces []*Trace
 }
@@ -53,6 +56,7 @@ type Coordinator struct {
 	over     map[string]*provider.Throttle // what is overridden: as declared
 	classify func(slug string, err error) (provider.Feedback, bool)
 	traces   traces
+	pools    map[string]*pool
 	origin   time.Time     // of the lanes' clocks
 	stopped  chan struct{} // closed by Shutdown
 
@@ -79,6 +83,12 @@ func New(cfg Config) (*Coordinator, error) {
 	c.lanes.Store(&map[string]*lane{})
 	faults := c.declare(cfg.Providers)
 	faults = append(faults, c.override(cfg.Overrides, cfg.Providers)...)
+	if len(cfg.Pools) > 0 {
+		var err error
+		if c.pools, err = newPools(cfg.Pools, c.categories()); err != nil {
+			faults = append(faults, err)
+		}
+	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/provider"
@@ -14,10 +15,19 @@ func (l *lane) costFor(w *walk, r *route) []int64 {
 	if w.call.Cost != nil {
 		cost = l.costOf(r, w.call.Cost)
 	}
-	if w.outer.slot() == nil {
+	inside := w.outer.slot() != nil
+	if !inside && len(w.shares) == 0 {
 		return cost
 	}
-	cost = append([]int64(nil), cost...)
+	cost = slices.Clone(cost)
+	for i, g := range l.pools {
+		if slices.Contains(w.shares, g.p) {
+			cost[r.pool+i] = 0
+		}
+	}
+	if !inside {
+		return cost
+	}
 	if w.outer.token.Probe() {
 		cost[0] = 0
 	}

@@ -15,6 +15,9 @@ func (c *Coordinator) Overlooked(slug string) (n int) {
 	}
 	l.lock()
 	l.q.Touch(&l.door.Gate)
+	for _, g := range l.pools {
+		l.q.Touch(&g.Gate)
+	}
 	l.eachPause(func(p *pauseGate) { l.q.Touch(&p.Gate) })
 	l.eachLimit(func(g *limitGate) { l.q.Touch(&g.Gate) })
 	l.q.Hand(l.now.Mono, func(w *queue.Waiter) {

@@ -126,6 +126,8 @@ func (l *lane) blame(e *Error, by *queue.Gate) {
 		if g.notBefore > l.now.Mono {
 			e.detail, e.Err = "the provider said that this quota is spent", ErrQuotaSpent
 		}
+	case *poolGate:
+		e.detail = g.full()
 	case *pauseGate:
 		if !g.on {
 			if l.now.Mono < g.told.until {

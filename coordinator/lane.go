@@ -40,6 +40,7 @@ type lane struct {
 	breaker *breaker.Breaker
 	door    doorGate
 	pause   pauseGate
+	pools   []*poolGate           // of its category, of all
 	general map[string]*limitGate // scope provider, by limit name
 	parts   map[partKey]*part     // keys, endpoints, and both
 	routes  map[routeKey]*route
@@ -83,6 +84,7 @@ func newLane(c *Coordinator, e registry.Entry, declared *provider.Throttle, keys
 	l.door.l = l
 	l.door.Init(&l.door, false)
 	l.pause.init(l, provider.ScopeProvider, "")
+	l.pools = c.poolsOf(l, p)
 	l.breaker = breaker.New(p.Slug, p.Breaker, p.Timeout)
 	l.p, l.b = p, p.Retry.WithDefaults()
 	l.mu.Lock()
@@ -136,6 +138,9 @@ func (l *lane) read() {
 // lock opens a critical section: the clock is read, what is due by it is settled.
 func (l *lane) lock() {
 	l.mu.Lock()
+	for _, g := range l.pools {
+		g.p.mu.Lock()
+	}
 	l.read()
 	if len(l.later) > 0 {
 		l.settleDue()
@@ -144,16 +149,49 @@ func (l *lane) lock() {
 
 // unlock lets go who may go now, sets the timer and ends the critical section. It
 // returns what happened, to be told by the caller.
+//
+// Of a pool it wakes the lane whose turn it is, which may wake another: one after
+// the other, so that no two are ever locked at once.
 func (l *lane) unlock() []event {
 	l.hand()
 	events := l.events
 	l.events = nil
-	l.mu.Unlock()
+	wakeAll(l.leave())
 	return events
+}
+
+// leave unlocks, and returns the lanes that are to be woken.
+func (l *lane) leave() (wake []*lane) {
+	for i := len(l.pools) - 1; i >= 0; i-- {
+		g := l.pools[i]
+		if next := g.settle(); next != nil {
+			wake = append(wake, next)
+		}
+		g.p.mu.Unlock()
+	}
+	l.mu.Unlock()
+	return wake
+}
+
+// wakeAll has lanes hand out what pools have for them. Each turn uses a slot, takes
+// a lane out of a ring, or is one in vain, of which a pool allows so many as it has
+// lanes: so it ends.
+func wakeAll(lanes []*lane) {
+	for len(lanes) > 0 {
+		l := lanes[0]
+		l.lock()
+		l.hand()
+		lanes = append(lanes[1:], l.leave()...)
+	}
 }
 
 // hand refuses who is too late, lets go who may go, and sets the timer.
 func (l *lane) hand() {
+	for _, g := range l.pools { // others may have made it ours to go
+		if g.p.used < g.p.size && g.turn() {
+			l.q.Touch(&g.Gate)
+		}
+	}
 	for moved := true; moved; moved = l.breakerMoved() { // an overdue probe fails in a look
 		if l.q.Len() == 0 {
 			continue
@@ -185,6 +223,11 @@ func (l *lane) take(ls *Lease) {
 	for i, p := range ls.route.pauses {
 		if ls.cost[i+1] != 0 {
 			p.take(ls)
+		}
+	}
+	for i, g := range l.pools {
+		if ls.cost[ls.route.pool+i] != 0 {
+			g.take()
 		}
 	}
 	for i, g := range ls.route.limits {
@@ -251,7 +294,7 @@ func (l *lane) setTimer() {
 func (l *lane) wake() {
 	l.lock()
 	l.woke()
-	l.mu.Unlock()
+	wakeAll(l.leave())
 }
 
 // woke has a look at everything that time may have opened. Limits that follow dates

@@ -272,6 +272,11 @@ func (l *lane) freeSlots(ls *Lease) {
 	if ls.riders > 0 {
 		return
 	}
+	for i, g := range l.pools {
+		if ls.cost[ls.route.pool+i] != 0 {
+			g.free()
+		}
+	}
 	for i, g := range ls.route.limits {
 		if n := ls.cost[ls.route.skip+i]; n != 0 && g.d.Algorithm == provider.InFlight {
 			g.rule.Settle(ls.granted, l.now, n, n)

@@ -13,14 +13,15 @@ import (
 type routeKey struct{ endpoint, key string }
 
 // route is what a call needs: the gates of its provider, endpoint and key. The
-// first of its gates is the breaker's, then come the pauses, then the limits.
+// first of its gates is the breaker's, then come the pauses, the pools, the limits.
 type route struct {
 	queue.Route
 	routeKey
 	pauses []*pauseGate
 	keyed  *pauseGate // of the key, where there is one, else the provider's
 	limits []*limitGate
-	skip   int     // number of gates before the limits
+	pool   int     // number of gates before the pools
+	skip   int     // and before the limits
 	cost   []int64 // of a call that names no cost, by gate
 	parts  []*part
 	used   time.Duration // last asked for
@@ -102,10 +103,14 @@ func (l *lane) newRoute(id routeKey) *route {
 		r.limits = append(r.limits, l.gateOf(r, d))
 	}
 	r.keyed = r.pauseOf(provider.ScopeKey)
-	r.skip = 1 + len(r.pauses)
+	r.pool = 1 + len(r.pauses)
+	r.skip = r.pool + len(l.pools)
 	r.Gates = append(make([]*queue.Gate, 0, r.skip+len(r.limits)), &l.door.Gate)
 	for _, p := range r.pauses {
 		r.Gates = append(r.Gates, &p.Gate)
+	}
+	for _, g := range l.pools {
+		r.Gates = append(r.Gates, &g.Gate)
 	}
 	for _, g := range r.limits {
 		r.Gates = append(r.Gates, &g.Gate)
@@ -243,8 +248,8 @@ func (l *lane) opens(r *route, cost, ahead []int64) (at time.Duration, by *queue
 
 // aheadLook is what the i-th gate before the limits says.
 func (l *lane) aheadLook(i int, r *route) time.Duration {
-	if i == 0 {
-		return l.now.Mono // a probe's answer may come any time
+	if i == 0 || i >= r.pool {
+		return l.now.Mono // a probe's answer may come any time, and anybody's at a pool
 	}
 	p := r.pauses[i-1]
 	at := p.told.closed(l.now.Mono, 1, p.unsettled)

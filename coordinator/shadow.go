@@ -37,6 +37,9 @@ func (l *lane) shadow(trip time.Duration) *shadow {
 	s.door.Init(&s.door, false)
 	s.pause.init(s.lane, provider.ScopeProvider, "")
 	s.pause.like(&l.pause)
+	for _, g := range l.pools { // what other lanes hold they hold
+		s.pools = append(s.pools, newPoolGate(s.lane, &pool{name: g.p.name, size: g.p.size, used: g.p.used}))
+	}
 	for name, g := range l.general {
 		s.general[name] = s.likeLimit(g)
 	}

@@ -69,7 +69,8 @@ type State struct {
 	Queue     QueueState                 `json:"queue"`
 	Oldest    time.Duration              `json:"oldest"` // wait so far of the call that came first
 	InFlight  int                        `json:"in_flight"`
-	OldestOut time.Duration              `json:"oldest_out"` // since the oldest of those went: a body that nobody closes
+	Pools     []PoolState                `json:"pools,omitempty"` // that the provider's calls share with others'
+	OldestOut time.Duration              `json:"oldest_out"`      // since the oldest of those went: a body that nobody closes
 	Breaker   BreakerState               `json:"breaker"`
 	Pauses    []PauseState               `json:"pauses,omitempty"`
 	RoundTrip time.Duration              `json:"round_trip"` // median of the last few
@@ -163,6 +164,9 @@ func (l *lane) state() State {
 	}
 	if p := l.pause.state(); p != nil {
 		s.Pauses = append(s.Pauses, *p)
+	}
+	for _, g := range l.pools {
+		s.Pools = append(s.Pools, g.state())
 	}
 	l.partStates(&s)
 	return s

@@ -105,6 +105,9 @@ func (w *walk) begin(c *Coordinator) *Error {
 	}
 	w.l = l
 	w.outer = l.outer(w.ctx)
+	if len(l.pools) > 0 {
+		w.shares = c.slots(w.ctx)
+	}
 	return nil
 }
 

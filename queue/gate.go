@@ -7,6 +7,7 @@ import "time"
 type Gate struct {
 	rule Rule
 	soon bool // Never means: until an answer, which is near
+	many bool // other queues take turns at it: who waits here and cannot go is in their way
 
 	// Taking turns. It begins when a first call waits here and ends when no line in
 	// the queue needs this gate any more, not when nobody waits here: a line that
@@ -28,6 +29,10 @@ type Gate struct {
 // Init makes a gate of a rule. answers says that when the rule says Never, the
 // next answer opens it (a cap on what is in flight).
 func (g *Gate) Init(r Rule, answers bool) { g.rule, g.soon = r, answers }
+
+// Share says that other queues take turns at what the gate asks: a call that cannot
+// go waits elsewhere, so that Waiting tells whether one could use a turn.
+func (g *Gate) Share() { g.many = true }
 
 // Waiting tells whether a call waits at this gate. A call waits at one gate only,
 // though it needs others, too.

@@ -98,7 +98,7 @@ func (q *Queue) shut(g *Gate, ln *line, at, now time.Duration) {
 // gate looked at again, and so has its timer.
 func (q *Queue) stay(ln *line, to *Gate, now time.Duration) bool {
 	g := ln.home
-	if g.lines != len(q.lines) || to.lines != len(q.lines) || ln.until != 0 {
+	if g.many || to.many || g.lines != len(q.lines) || to.lines != len(q.lines) || ln.until != 0 {
 		return false
 	}
 	at := to.rule.Look(now, 1)
