@@ -251,3 +251,77 @@ func TestUpdateWithOptions(t *testing.T) {
 		all.Wait()
 	}, p)
 }
+
+// Calls take the keys in turn, so that no quota is gone before the others'.
+func TestKeysAreUsedAlike(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		var keys []string
+		for range 6 {
+			require.NoError(t, c.Do(t.Context(), to, func(ctx context.Context) error {
+				ls, _ := coordinator.LeaseFrom(ctx)
+				keys = append(keys, ls.Key())
+				return nil
+			}))
+		}
+		assert.Equal(t, []string{"A", "B", "A", "B", "A", "B"}, keys)
+	}, twoKeys(provider.Limit{Name: "s", Max: 100, Per: "1s", Scope: provider.ScopeKey}))
+}
+
+// Who waits for two keys is not refused when one of them is gone for the day.
+func TestOneKeyThatIsGoneRefusesNobodyWhoMayGoWithAnother(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		pinned := coordinator.Call{Provider: "p", Key: "A"}
+		var all sync.WaitGroup
+		all.Go(func() {
+			require.Error(t, c.Do(t.Context(), pinned, func(ctx context.Context) error {
+				time.Sleep(time.Second)
+				return provider.Feedback{Outcome: provider.QuotaSpent, RetryAfter: 8 * time.Hour}.Err(nil)
+			}))
+		})
+		synctest.Wait()
+		require.NoError(t, c.Do(t.Context(), to, ok)) // B
+		for range 3 {
+			all.Go(func() { assert.NoError(t, c.Do(t.Context(), to, ok)) })
+		}
+		all.Go(func() {
+			e := refusal(t, c.Do(t.Context(), pinned, never(t)))
+			assert.Equal(t, 8*time.Hour, time.Until(e.RetryAt))
+		})
+		all.Wait()
+	}, twoKeys(provider.Limit{Name: "m", Max: 1, Per: "1m", Scope: provider.ScopeKey}))
+}
+
+// A retry keeps its place at every key.
+func TestARetryKeepsItsPlaceAtAllKeys(t *testing.T) {
+	p := twoKeys(provider.Limit{Name: "m", Max: 1, Per: "1m", Scope: provider.ScopeKey})
+	p.Retry = provider.Retry{Base: time.Second, Max: time.Second}
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		var order []string
+		var all sync.WaitGroup
+		tries := 0
+		all.Go(func() {
+			call := to
+			call.Replayable = true
+			assert.NoError(t, c.Do(t.Context(), call, func(context.Context) error {
+				if tries++; tries == 1 {
+					return provider.Feedback{Outcome: provider.Failed}.Err(nil)
+				}
+				order = append(order, "retry")
+				return nil
+			}))
+		})
+		synctest.Wait()
+		for i := range 4 {
+			all.Go(func() {
+				assert.NoError(t, c.Do(t.Context(), to, func(context.Context) error {
+					order = append(order, fmt.Sprint(i))
+					time.Sleep(time.Millisecond)
+					return nil
+				}))
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		assert.Equal(t, []string{"0", "retry"}, order[:2], "one went while it backed off")
+	}, p)
+}

@@ -17,15 +17,15 @@ import (
 // counts; those of earlier calls, which come late, can only tighten it.
 //
 // By the window: before its reset what is left only falls, so the least that was
-// told counts every call that has told. What is out, or ended without telling, is
-// taken off.
+// told counts every call that has told. What is out, or ended without telling since
+// the call went that told it, is taken off.
 type told struct {
 	went  int64         // units that went, ever
 	until time.Duration // the reset: before that instant the rest holds
 	most  int64         // by what the call saw: as many may have gone
 	by    time.Duration // grant of that call
-	least int64         // by the window: the least that was told
-	mute  int64         // units that ended without telling
+	least int64         // by the window: the least that was told, and what was mute as that call went
+	mute  int64         // units that ended without telling, ever
 	from  *Lease        // whose answer was the last to tell
 }
 
@@ -40,6 +40,7 @@ const sameReset = 2 * time.Second
 type mark struct {
 	went  int64 // units that had gone, its own among them
 	other int64 // of these, those of calls that had no answer
+	mute  int64 // units that had ended without telling, ever: an answer to this call counts them
 }
 
 // rest is how many more units may go while out have no answer.
@@ -60,11 +61,11 @@ func (t *told) learn(ls *Lease, m mark, left int64, now, until time.Duration) {
 	}
 	bound := t.went + max(0, left-m.other-(t.went-m.went))
 	if now >= t.until || until > t.until+sameReset { // a new window
-		*t = told{went: t.went, until: until, most: bound, by: ls.granted.Mono, least: left, from: ls}
+		*t = told{went: t.went, until: until, most: bound, by: ls.granted.Mono, least: left + m.mute, mute: t.mute, from: ls}
 		return
 	}
 	t.until, t.from = max(t.until, until), ls
-	t.least = min(t.least, left)
+	t.least = min(t.least, left+m.mute)
 	if ls.granted.Mono >= t.by {
 		t.most, t.by = bound, ls.granted.Mono
 	} else {
@@ -85,10 +86,10 @@ func (l *lane) marks(ls *Lease) {
 	ls.marks = make([]mark, len(r.limits)+1)
 	for i, g := range r.limits {
 		n := ls.cost[r.skip+i]
-		ls.marks[i] = mark{went: g.told.went, other: max(0, g.rule.Held()-n)}
+		ls.marks[i] = mark{went: g.told.went, other: max(0, g.rule.Held()-n), mute: g.told.mute}
 	}
 	p := r.keyed
-	ls.marks[len(r.limits)] = mark{went: p.told.went, other: p.unsettled - 1}
+	ls.marks[len(r.limits)] = mark{went: p.told.went, other: p.unsettled - 1, mute: p.told.mute}
 }
 
 // spent closes a quota that no limit declares: until the told reset, else for a
@@ -98,7 +99,7 @@ func (p *pauseGate) spent(advice time.Duration) {
 	if advice == 0 {
 		advice = l.t.Penalty
 	}
-	p.told = told{went: p.told.went, most: p.told.went, until: max(p.told.until, after(l.now.Mono, advice)), by: l.now.Mono}
+	p.told = told{went: p.told.went, mute: p.told.mute, most: p.told.went, until: max(p.told.until, after(l.now.Mono, advice)), by: l.now.Mono}
 	l.q.Touch(&p.Gate)
 	l.refuseLate(&p.Gate, p.told.until)
 }
@@ -142,11 +143,14 @@ func (l *lane) dated(ls *Lease, date time.Time) {
 }
 
 // learn tightens limits by what an answer told of its quotas.
-func (l *lane) learn(ls *Lease, budgets []provider.Budget) {
-	if len(budgets) == 0 {
+func (l *lane) learn(ls *Lease, f *provider.Feedback) {
+	if len(f.Budgets) == 0 {
 		return
 	}
-	for _, b := range budgets {
+	for _, b := range f.Budgets {
+		if !b.HasReset && b.HasRemaining && b.Remaining == 0 && f.RetryAfter > 0 {
+			b.Reset, b.HasReset = f.RetryAfter, true // when it comes back is told besides
+		}
 		b.Reset = min(b.Reset, longestAdvice)
 		b.Remaining = min(max(b.Remaining, 0), most)
 		g, i := ls.route.limitOf(b)

@@ -38,7 +38,7 @@ func normal(f provider.Feedback) *provider.Feedback {
 func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	ls.f = f
 	l.counts.outcome(f.Outcome)
-	l.learn(ls, f.Budgets)
+	l.learn(ls, f)
 	l.dated(ls, f.Date)
 	ls.state = answered
 	if f.Unanswered {

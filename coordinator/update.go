@@ -146,7 +146,7 @@ func (l *lane) renewLimits(gates map[string]*limitGate, declared map[string]prov
 		learned := g.learned
 		if !sameNumbers(g.d, d) { // what answers said was of others
 			g.notBefore, g.trial, learned = 0, 0, 0
-			g.told = told{went: g.told.went}
+			g.told = told{went: g.told.went, mute: g.told.mute}
 		}
 		g.rule, _ = limit.Replace(g.rule, d, l.now)
 		g.d, g.declared, g.learned, g.skew = d, l.freshRule(all, g.key).Heaviest(), 0, 0
