@@ -377,30 +377,6 @@ func TestResetThatHasJustCome(t *testing.T) {
 	}, once(provider.Throttle{RPH: 100}))
 }
 
-// Where only some answers tell what is left, those that do count the others: a quota
-// of 10 a minute is used whole.
-func TestAnswersThatDoNotTellAreCountedOnce(t *testing.T) {
-	p := once(provider.Throttle{MaxWait: provider.Forever, Limits: []provider.Limit{{Name: "minute", Max: 10, Per: provider.Minute}}})
-	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
-		s := &shared{max: 10}
-		start := time.Now()
-		for i := range 50 {
-			require.NoError(t, c.Do(t.Context(), to, func(ctx context.Context) error {
-				left, reset, ok := s.spend(1)
-				require.True(t, ok)
-				if i%3 == 0 {
-					ls, _ := coordinator.LeaseFrom(ctx)
-					b := s.budget(left, reset)
-					b.Name = "minute"
-					ls.Report(provider.Feedback{Budgets: []provider.Budget{b}})
-				}
-				return nil
-			}), i)
-		}
-		assert.Less(t, time.Since(start), 4*time.Minute+2*time.Second, "five windows, each opens a guard after its start")
-	}, p)
-}
-
 // What is at zero comes back when Retry-After says, where no reset is told.
 func TestRetryAfterIsTheResetOfWhatIsSpent(t *testing.T) {
 	p := once(provider.Throttle{MaxWait: time.Minute, Limits: []provider.Limit{{Name: "day", Max: 10, Per: "24h"}}})

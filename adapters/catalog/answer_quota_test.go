@@ -192,6 +192,39 @@ func TestVirusTotalTellsTheQuotaInTheBody(t *testing.T) {
 	})
 }
 
+// X-Rl and X-Ttl are words that only the file knows: what is left, and until when.
+func TestIPAPITellsTheWaitInAHeaderOfItsOwn(t *testing.T) {
+	script := func(_ string, n int) referee.Answer {
+		switch n {
+		case 1:
+			return referee.Answer{Header: http.Header{"X-Rl": {"0"}, "X-Ttl": {"40"}}, Body: `{"status":"success"}`}
+		case 2:
+			return referee.Answer{Status: 429, Header: http.Header{"X-Rl": {"0"}, "X-Ttl": {"51"}}}
+		}
+		return referee.Answer{Body: `{"status":"success"}`}
+	}
+	scripted(t, "ip-api", script, func(t *testing.T, s *stage) {
+		_, e := s.impatient(t, provider.IP, "", "192.0.2.1")
+		require.Nil(t, e)
+		assert.Equal(t, "learned", s.limitOf(t, "minute").Origin)
+		_, e = s.impatient(t, provider.IP, "", "192.0.2.2")
+		refused(t, e, coordinator.ReasonRateLimited, 39*time.Second)
+		boundBy(t, e, "minute")
+		assert.EqualValues(t, 1, s.arrivals(), "at 0 nothing may be sent")
+		time.Sleep(e.RetryAfter)
+
+		_, e = s.impatient(t, provider.IP, "", "192.0.2.2")
+		refused(t, e, coordinator.ReasonRateLimited, 51*time.Second)
+		assert.Equal(t, 51*time.Second, e.Answer.RetryAfter)
+		require.Len(t, s.state(t).Pauses, 1)
+		assert.Equal(t, provider.ScopeProvider, s.state(t).Pauses[0].Scope)
+		assert.Equal(t, e.RetryAt, s.state(t).Pauses[0].Until)
+		time.Sleep(e.RetryAfter)
+		_, e = s.impatient(t, provider.IP, "", "192.0.2.2")
+		require.Nil(t, e, "it comes back exactly then")
+	})
+}
+
 // A provider that is limited by concurrency alone, as far as ten calls can tell:
 // one is served at a time, however long each takes, and none is refused.
 func TestOverpassServesOneAtATime(t *testing.T) {

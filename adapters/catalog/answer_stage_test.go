@@ -113,11 +113,18 @@ func (s *stage) state(t *testing.T) coordinator.State {
 	return state
 }
 
+// readOnce reads the files once for all tests, each of which gets copies.
+var readOnce = sync.OnceValues(catalog.All)
+
 func files(t *testing.T) []provider.Provider {
 	t.Helper()
-	all, err := catalog.All()
+	all, err := readOnce()
 	require.NoError(t, err)
-	return all
+	copies := make([]provider.Provider, len(all))
+	for i, p := range all {
+		copies[i] = p.Clone()
+	}
+	return copies
 }
 
 func fileOf(t *testing.T, slug string) provider.Provider {
@@ -131,8 +138,9 @@ func fileOf(t *testing.T, slug string) provider.Provider {
 // secondKey is the variable of one more key.
 const secondKey = "PLAY_SECOND_KEY"
 
-// withTwoKeys lets a provider that counts by key have two.
-func withTwoKeys(p provider.Provider) provider.Provider {
+// inFull is a provider with all of its endpoints and, if it counts by key, two keys.
+func inFull(p provider.Provider) provider.Provider {
+	p.Throttle.Off = nil
 	byKey := func(l provider.Limit) bool { return strings.Contains(l.Scope, provider.ScopeKey) }
 	if len(p.Auth.Env) > 0 && slices.ContainsFunc(p.Throttle.Limits, byKey) {
 		p.Auth.Env = append(slices.Clone(p.Auth.Env), secondKey)
@@ -147,8 +155,8 @@ func lookupOf(p provider.Provider, n int) (coordinator.Call, provider.Query) {
 	n /= len(p.Endpoints)
 	kind := e.Kinds[n%len(e.Kinds)]
 	call := coordinator.Call{Provider: p.Slug, Wait: patience}
-	if len(p.Auth.Env) > 0 {
-		call.Key = p.Auth.Env[n%len(p.Auth.Env)]
+	if keys := len(p.Auth.Env); keys > 0 {
+		call.Key = p.Auth.Env[n%keys]
 	}
 	return call, provider.Query{Kind: kind, Endpoint: e.Name, Value: valueOf(e, kind, n), Params: paramsOf(p, e)}
 }

@@ -44,6 +44,9 @@ type call struct {
 	ok    bool
 	broke string        // the first limit that it broke
 	wait  time.Duration // how long until it would be admitted; 0: not known
+	told  []line        // what its answer says of the budgets
+	route *route        // nil: of no declared endpoint
+	page  string        // of its lookup, as the request names it; "": the first
 	taken []taken
 	ended bool
 }
@@ -61,6 +64,7 @@ type judge struct {
 	slug   string
 	play   Play
 	routes []*route
+	voice  *voice // nil: answers in no dialect
 	now    func() time.Time
 
 	mu       sync.Mutex
@@ -91,7 +95,12 @@ func newJudge(p Play, now func() time.Time) (*judge, error) {
 		}
 	}
 	j.report.Units = map[string]int64{}
-	return j, j.enforce(limits)
+	if err := j.enforce(limits); err != nil || !p.Speak {
+		return j, err
+	}
+	var err error
+	j.voice, err = newVoice(j)
+	return j, err
 }
 
 // enforce makes the rules. A fault that would make a limit bind nobody in silence
@@ -147,8 +156,15 @@ func (j *judge) arrive(c *call) {
 	}
 	if c.ok {
 		j.admitLocked(c)
-		return
+	} else {
+		j.refuseLocked(c)
 	}
+	if j.voice != nil {
+		c.told = j.voice.tell(c)
+	}
+}
+
+func (j *judge) refuseLocked(c *call) {
 	j.report.Refused++
 	if j.play.RefusedCounts {
 		j.chargeLocked(c)

@@ -10,8 +10,9 @@
 // millions of keys.
 //
 // Not in it: how a caller spaces, queues or retries its calls; the bad_answers
-// budget, which is the caller's own protection; dialects (a test writes the
-// answers that it wants with Play.Answer and Play.Refuse).
+// budget, which is the caller's own protection; what a dialect's reader makes of an
+// answer: Play.Speak writes a declared dialect by code of its own, and a test
+// writes any other answer with Play.Answer and Play.Refuse.
 package referee
 
 import (
@@ -56,6 +57,17 @@ type Play struct {
 	// same call would be admitted if none came before (none where that is never);
 	// an empty Body is a small JSON object.
 	Refuse Answer
+	// Speak makes answers in the dialect that the provider declares. A refusal is
+	// what its signals have for the broken limit, in turn where several fit alike,
+	// and a 429 where none does; the wait is told where and as the dialect says, else
+	// in Retry-After. Each answer tells the declared budgets from the counters of the
+	// limits of their names; where none is declared, X-RateLimit-Limit, -Remaining
+	// and -Reset tell the limit of which the least is left (neither they nor
+	// Retry-After with Only). An admitted call's default body is one that no signal
+	// takes for anything but data; of an endpoint with pages, two pages with one item
+	// each and one with none. What the referee cannot say is an error of New. Refuse
+	// must be zero then.
+	Speak bool
 	// Answer answers admitted calls; nil, and zero fields: 200 with a small JSON
 	// object. It is called with no lock held, by many goroutines at once.
 	Answer func(Arrival) Answer

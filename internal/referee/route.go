@@ -20,7 +20,9 @@ var placeholder = regexp.MustCompile(`\{[^/{}]*\}`)
 type route struct {
 	provider.Endpoint
 	path    *regexp.Regexp
-	literal int // characters of the path outside placeholders
+	literal int            // characters of the path outside placeholders
+	at      map[string]int // the capture of a placeholder in the path, by its name
+	rest    templates      // of what it has beside the path
 }
 
 func newRoutes(endpoints []provider.Endpoint) []*route {
@@ -28,11 +30,13 @@ func newRoutes(endpoints []provider.Endpoint) []*route {
 	for _, e := range endpoints {
 		path, _, _ := strings.Cut(e.Path, "?")
 		path = strings.Trim(path, "/")
-		r := &route{Endpoint: e, literal: len(placeholder.ReplaceAllString(path, ""))}
+		r := &route{Endpoint: e, literal: len(placeholder.ReplaceAllString(path, "")), at: map[string]int{}, rest: newTemplates(e.Params, e.Form, e.JSON)}
+		names := placeholder.FindAllString(path, -1)
 		var expr strings.Builder
 		for i, literal := range placeholder.Split(path, -1) {
 			if i > 0 {
-				expr.WriteString("[^/]+")
+				expr.WriteString("([^/]+)")
+				r.at[nameOf(names[i-1])] = i
 			}
 			expr.WriteString(regexp.QuoteMeta(plain(literal)))
 		}
@@ -42,13 +46,14 @@ func newRoutes(endpoints []provider.Endpoint) []*route {
 	return all
 }
 
-// endpoint returns the name of the endpoint that req asks, "" for none: among
-// those whose method and path match, the one with the most literal path; among
-// equals, the one most of whose fixed query parameters are there; then the first
+// route returns the endpoint that req asks, nil for none: among those whose method
+// and path match, the one with the most literal path; among equals, the one whose
+// parameters, form and JSON body are most like what was sent; then the first
 // declared. path is escaped and relative to the provider.
-func (j *judge) endpoint(req *http.Request, path string) string {
+func (j *judge) route(req *http.Request, path string, body sent) *route {
 	path = plain(strings.Trim(path, "/"))
-	best, literal, fixed := "", -1, -1
+	var best *route
+	literal, like := -1, -1
 	for _, r := range j.routes {
 		method := r.Method
 		if method == "" {
@@ -57,8 +62,8 @@ func (j *judge) endpoint(req *http.Request, path string) string {
 		if method != req.Method || !r.path.MatchString(path) {
 			continue
 		}
-		if n := r.fixedParams(req); r.literal > literal || r.literal == literal && n > fixed {
-			best, literal, fixed = r.Name, r.literal, n
+		if n := r.rest.likeness(body); r.literal > literal || r.literal == literal && n > like {
+			best, literal, like = r, r.literal, n
 		}
 	}
 	return best
@@ -76,15 +81,12 @@ func plain(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// fixedParams counts the parameters without a placeholder that req has.
-func (r *route) fixedParams(req *http.Request) int {
-	n, query := 0, req.URL.Query()
-	for name, value := range r.Params {
-		if !placeholder.MatchString(value) && query.Get(name) == value {
-			n++
-		}
+// filled is what an escaped path has in the place of a placeholder; "": nothing.
+func (r *route) filled(name, path string) string {
+	if r == nil || r.at[name] == 0 {
+		return ""
 	}
-	return n
+	return r.path.FindStringSubmatch(plain(strings.Trim(path, "/")))[r.at[name]]
 }
 
 func (j *judge) named(endpoint string) *route {
@@ -96,8 +98,8 @@ func (j *judge) named(endpoint string) *route {
 	return nil
 }
 
-// key tells whose key req carries.
-func (j *judge) key(req *http.Request) string {
+// key tells whose key req carries; r is its endpoint, nil for none.
+func (j *judge) key(req *http.Request, r *route, path string, body sent) string {
 	if j.play.Key != nil {
 		return j.play.Key(req)
 	}
@@ -107,6 +109,10 @@ func (j *judge) key(req *http.Request) string {
 		found = req.Header.Get(auth.Name)
 	case "query":
 		found = req.URL.Query().Get(auth.Name)
+	case "form":
+		found = body.form.Get(auth.Name)
+	case "path":
+		found = r.filled(auth.Name, path)
 	case "basic", "bearer":
 		found = req.Header.Get("Authorization")
 	}

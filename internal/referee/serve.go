@@ -56,9 +56,10 @@ func (r *Referee) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // read makes a call of a request. The body is read here because net/http notices
 // that a client has gone only once it has been.
 func (j *judge) read(req *http.Request, path string) (*call, error) {
+	var b []byte
 	if req.Body != nil && req.Body != http.NoBody {
-		b, err := io.ReadAll(io.LimitReader(req.Body, maxBody))
-		if err != nil {
+		var err error
+		if b, err = io.ReadAll(io.LimitReader(req.Body, maxBody)); err != nil {
 			return nil, fmt.Errorf("body cannot be read")
 		}
 		req.Body = io.NopCloser(bytes.NewReader(b))
@@ -70,14 +71,18 @@ func (j *judge) read(req *http.Request, path string) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	endpoint := j.endpoint(req, path)
-	if cost, err = j.fullCost(endpoint, cost); err != nil {
-		return nil, err
+	body := newSent(req, b)
+	r := j.route(req, path, body)
+	c := &call{ctx: req.Context(), route: r}
+	c.Arrival = Arrival{Provider: j.slug, Request: req, Key: j.key(req, r, path, body)}
+	if r != nil {
+		c.Endpoint = r.Name
+		if c.page = r.filled("page", path); c.page == "" {
+			c.page = r.rest.filled("page", body)
+		}
 	}
-	return &call{
-		Arrival: Arrival{Provider: j.slug, Endpoint: endpoint, Key: j.key(req), Cost: cost, Request: req},
-		ctx:     req.Context(),
-	}, nil
+	c.Cost, err = j.fullCost(c.Endpoint, cost)
+	return c, err
 }
 
 // work passes the time until the answer can be written; false: it never can.
@@ -123,10 +128,16 @@ func (j *judge) answer(c *call) Answer {
 		if a.Status == 0 {
 			a.Status = http.StatusOK
 		}
+		if j.voice != nil {
+			return spoken(j.voice.answer(a, c))
+		}
 		if a.Body == "" && a.Status == http.StatusOK {
 			a.Body = `{"ok":true}`
 		}
 		return a
+	}
+	if j.voice != nil {
+		return spoken(j.voice.refuse(c))
 	}
 	a := j.play.Refuse
 	if a.Status == 0 {
@@ -138,6 +149,15 @@ func (j *judge) answer(c *call) Answer {
 	}
 	if a.Body == "" {
 		a.Body = fmt.Sprintf(`{"error":"refused","limit":%q}`, c.broke)
+	}
+	return a
+}
+
+// spoken is an answer of the voice. One that it cannot say after all is a 500, so
+// that nobody takes silence for consent.
+func spoken(a Answer, err error) Answer {
+	if err != nil {
+		return Answer{Status: http.StatusInternalServerError, Body: fmt.Sprintf(`{"error":%q}`, "referee: "+err.Error())}
 	}
 	return a
 }
