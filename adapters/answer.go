@@ -75,7 +75,7 @@ func noAnswer(res *http.Response, body []byte, empty bool) provider.Feedback {
 		return refused(res, provider.Rejected, "the answer has an encoding that was not asked for")
 	case status >= 300 && status < 400:
 		return refused(res, provider.Rejected, "a redirect that is not followed")
-	case status >= 400 && len(text) > 0 && !json.Valid(text):
+	case !empty && status >= 400 && len(text) > 0 && !json.Valid(text):
 		return refused(res, provider.Rejected, "a page that is no answer of the API")
 	case !empty && status < 300 && status != http.StatusNoContent && status != http.StatusResetContent && len(text) == 0:
 		// Some mean "nothing found", others are overloaded: nobody can tell.

@@ -260,12 +260,18 @@ func TestNoDataInWordsIsNoData(t *testing.T) {
 		assert.True(t, r.Empty, body)
 		assert.Equal(t, data, string(r.Data))
 	}
+	missing := func(p *provider.Provider) {
+		p.Dialect.Signals = []provider.Signal{{Status: []int{404}, Body: "^Resource not found", Outcome: provider.OK, Empty: true}}
+	}
+	r, err := ask(t, serve(t, decl(missing), adapters.Options{}, answer(404, "Resource not found.")), "x")
+	require.NoError(t, err)
+	assert.True(t, r.Empty, "a text that is declared is no foreign page")
 	paged := func(p *provider.Provider) {
 		words(p)
 		p.Endpoints[0].Params = map[string]string{"p": "{page}"}
 		p.Endpoints[0].Paging = &provider.Paging{}
 	}
-	r, err := ask(t, serve(t, decl(paged), adapters.Options{}, answer(200, "no hits")), "x")
+	r, err = ask(t, serve(t, decl(paged), adapters.Options{}, answer(200, "no hits")), "x")
 	require.NoError(t, err)
 	assert.True(t, r.Empty)
 	assert.Equal(t, "[]", string(r.Data))

@@ -62,7 +62,7 @@ func TestWhatCannotStandInABodyIsNotSent(t *testing.T) {
 	} {
 		s := &stub{}
 		a := stubbed(t, posts(func(e *provider.Endpoint) { e.JSON = c.json }), s, nil)
-		_, err := a.Lookup(t.Context(), provider.Query{Kind: provider.Text, Value: c.value, Params: c.params})
+		_, err := a.Lookup(t.Context(), provider.Query{Endpoint: "find", Kind: provider.Text, Value: c.value, Params: c.params})
 		require.ErrorContains(t, err, c.want, name)
 		assert.Equal(t, provider.Canceled, feedback(t, err).Outcome, name)
 		assert.Zero(t, s.asked, name)
@@ -128,7 +128,7 @@ func TestAFormIsABodyOfItsOwn(t *testing.T) {
 	s := &stub{}
 	a := stubbed(t, p, s, nil)
 	look := func(params map[string]string) error {
-		_, err := a.Lookup(t.Context(), provider.Query{Kind: provider.Text, Value: "A&B", Params: params})
+		_, err := a.Lookup(t.Context(), provider.Query{Endpoint: "find", Kind: provider.Text, Value: "A&B", Params: params})
 		return err
 	}
 	require.NoError(t, look(map[string]string{"since": "1"}))

@@ -11,10 +11,13 @@ import (
 	"github.com/headgate/headgate/provider"
 )
 
-// check returns what an adapter needs beyond a valid declaration: wrapped calls
-// have no use for a key or an endpoint, lookups have. Each fault is a
+// check returns what is wrong with a declaration as an adapter's. Each fault is a
 // *provider.FieldError.
-func check(p provider.Provider) error {
+func check(p provider.Provider) error { return errors.Join(p.Validate(), usable(p)) }
+
+// usable returns what an adapter needs beyond a valid declaration: wrapped calls
+// have no use for a key or an endpoint, lookups have.
+func usable(p provider.Provider) error {
 	var f faults
 	f.auth(p)
 	f.identity(p)
@@ -27,7 +30,7 @@ func check(p provider.Provider) error {
 	for i, e := range p.Endpoints {
 		f.endpoint(fmt.Sprintf("endpoints[%d]", i), p.Auth, p.Identity, e)
 	}
-	return errors.Join(append([]error{p.Validate()}, f...)...)
+	return errors.Join(f...)
 }
 
 // faults collects what is wrong.

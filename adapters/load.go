@@ -5,16 +5,22 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/registry"
 )
 
-// extension is that of a declaration's file.
-const extension = ".yaml"
+// What a declaration's file ends in, and what would be overlooked in silence.
+const (
+	extension = ".yaml"
+	mistaken  = ".yml"
+)
 
 // Load reads a folder of declarations: each file named <slug>.yaml holds one, the
 // others and the folders below are left alone. It is strict, and the error holds
@@ -28,19 +34,13 @@ func Load(fsys fs.FS) ([]provider.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("adapters: %w", err)
 	}
-	var all []file
-	var faults []error
+	var names []string
 	for _, entry := range entries {
-		name := entry.Name()
-		switch ext := path.Ext(name); {
-		case entry.IsDir():
-		case ext == ".yml":
-			faults = append(faults, fmt.Errorf("adapters: %s: want a name that ends in %s", name, extension))
-		case ext == extension:
-			f, wrong := readFile(fsys, name)
-			all, faults = append(all, f), append(faults, wrong...)
+		if ext := path.Ext(entry.Name()); !entry.IsDir() && (ext == extension || ext == mistaken) {
+			names = append(names, entry.Name())
 		}
 	}
+	all, faults := readFiles(fsys, names)
 	faults = append(faults, rivals(all)...)
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
@@ -53,6 +53,23 @@ func Load(fsys fs.FS) ([]provider.Provider, error) {
 	return providers, nil
 }
 
+// readFiles reads the files, as many at a time as there are processors: a program
+// that imports the catalogue waits for it before its main begins.
+func readFiles(fsys fs.FS, names []string) ([]file, []error) {
+	all, faults := make([]file, len(names)), make([][]error, len(names))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(names)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(names)); i = next.Add(1) - 1 {
+				all[i], faults[i] = readFile(fsys, names[i])
+			}
+		})
+	}
+	wg.Wait()
+	return all, slices.Concat(faults...)
+}
+
 // file is one declaration and where it stands. p is zero where it cannot be read.
 type file struct {
 	name string
@@ -63,6 +80,9 @@ type file struct {
 // readFile reads one declaration and returns its faults.
 func readFile(fsys fs.FS, name string) (file, []error) {
 	f := file{name: name}
+	if path.Ext(name) == mistaken {
+		return f, []error{fmt.Errorf("adapters: %s: want a name that ends in %s", name, extension)}
+	}
 	var err error
 	if f.text, err = fs.ReadFile(fsys, name); err != nil {
 		return f, []error{f.fault(err)}
@@ -70,7 +90,7 @@ func readFile(fsys fs.FS, name string) (file, []error) {
 	if f.p, err = provider.Parse(f.text); err != nil {
 		return f, f.faults(err)
 	}
-	faults := f.faults(check(f.p))
+	faults := f.faults(usable(f.p)) // Parse has validated it
 	if f.p.Slug+extension != name {
 		faults = append(faults, f.wrong("slug", "%q: want the file's name", f.p.Slug))
 	}

@@ -89,7 +89,7 @@ func TestTheQuerysParamsFillPlaceholdersAndReplaceDeclaredOnes(t *testing.T) {
 	})
 	look := func(params map[string]string) error {
 		got = ""
-		_, err := a.Lookup(t.Context(), provider.Query{Kind: provider.Text, Value: "v", Params: params})
+		_, err := a.Lookup(t.Context(), provider.Query{Endpoint: "find", Kind: provider.Text, Value: "v", Params: params})
 		return err
 	}
 	require.NoError(t, look(map[string]string{"since": "{limit}&x=1", "limit": "5"}))

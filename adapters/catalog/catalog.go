@@ -6,7 +6,9 @@
 // Importing it reads no environment variable and opens nothing. Each number
 // carries its source and basis; the date and the confidence are in the file.
 //
-// To add a provider, add a file named <slug>.yaml.
+// To add a provider, add a file named <slug>.yaml and samples of its answers to
+// testdata/answers.yaml; go test -update then writes testdata/requests.txt and
+// docs/providers.md, which list the rest.
 package catalog
 
 import (

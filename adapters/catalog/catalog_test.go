@@ -1,194 +1,178 @@
 package catalog_test
 
 import (
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
+	"flag"
+	"maps"
+	"os"
+	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate/adapters"
-	"github.com/headgate/headgate/adapters/catalog"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/registry"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// slugs pins the catalogue: a file that is added or lost shows here.
-var slugs = []string{"crt-sh", "ip-api", "shodan", "urlscan", "virustotal"}
+var update = flag.Bool("update", false, "write testdata/requests.txt and docs/providers.md anew")
 
-func all(t *testing.T) []provider.Provider {
+// golden compares with a file that is kept under review, or writes it.
+func golden(t *testing.T, path, got string) {
 	t.Helper()
-	all, err := catalog.All()
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	return all
+	if got != string(want) { // the whole of both says nothing to a reader
+		assert.Equal(t, string(want), got, "%s is out of step: run go test ./adapters/catalog -update and look at what changes", path)
+	}
 }
 
-func TestTheCatalogueIsPinned(t *testing.T) {
-	var got []string
-	for _, p := range all(t) {
-		got = append(got, p.Slug)
-	}
-	assert.Equal(t, slugs, got)
+// byHand are the providers whose adapters are no files of this folder. The reason
+// stands in each package's comment, in short in imports.go and docs/providers.md.
+var byHand = map[string]string{
+	"rdap":         "a lookup is led on by redirects to other hosts",
+	"whois-port43": "WHOIS is no HTTP",
 }
 
 func TestABlankImportRegistersEveryProvider(t *testing.T) {
-	var got []string
-	for e := range registry.Default.All() {
-		require.IsType(t, (*adapters.HTTP)(nil), e.Adapter)
-		got = append(got, e.Provider.Slug)
+	var fromFiles, got, handmade []string
+	for _, p := range files(t) {
+		fromFiles = append(fromFiles, p.Slug)
 	}
-	assert.Equal(t, slugs, got)
+	for e := range registry.Default.All() {
+		if _, file := e.Adapter.(*adapters.HTTP); file {
+			got = append(got, e.Provider.Slug)
+			continue
+		}
+		handmade = append(handmade, e.Provider.Slug)
+		assert.Contains(t, byHand, e.Provider.Slug)
+	}
+	assert.Equal(t, fromFiles, got)
+	assert.Len(t, handmade, len(byHand))
 }
 
 func TestAllReturnsFreshValues(t *testing.T) {
-	all(t)[0].Throttle.Limits[0].Max = 1e6
-	assert.NotEqual(t, int64(1e6), all(t)[0].Throttle.Limits[0].Max)
+	files(t)[0].Throttle.Limits[0].Max = 1e6
+	assert.NotEqual(t, int64(1e6), files(t)[0].Throttle.Limits[0].Max)
+}
+
+// registered are all providers that the blank import brings.
+func registered() (all []provider.Provider) {
+	for e := range registry.Default.All() {
+		all = append(all, e.Provider)
+	}
+	return all
 }
 
 // Each fact has its source, and no courtesy or guess passes for a provider's limit.
 func TestEachDeclarationIsSourced(t *testing.T) {
-	for _, p := range all(t) {
-		require.NoError(t, p.Validate(), p.Slug)
-		limits, err := p.Throttle.Expand()
-		require.NoError(t, err, p.Slug)
-		require.NotEmpty(t, limits, p.Slug)
+	address := regexp.MustCompile(`^https?://[^ ]+( \([^()]+\))?$`)
+	for _, p := range registered() {
+		require.NotEmpty(t, p.Throttle.Limits, "%s: an absent limit would mean that there is none", p.Slug)
 		assert.NotEmpty(t, p.Name, p.Slug)
-		assert.NotEmpty(t, p.Category, p.Slug)
-		assert.NotEmpty(t, p.Sources, p.Slug)
+		assert.Regexp(t, `^[a-z][a-z/-]+$`, p.Category, p.Slug)
 		assert.Positive(t, p.Timeout, "%s: a lookup that hangs for good holds its slot", p.Slug)
 		assert.Contains(t, []string{"documented", "public-code", "third-party", "unknown"}, p.Confidence, p.Slug)
-		_, err = time.Parse(time.DateOnly, p.AsOf)
+		_, err := time.Parse(time.DateOnly, p.AsOf)
 		require.NoError(t, err, p.Slug)
-		for _, l := range p.Throttle.Limits {
-			if l.Basis == "" || l.Basis == provider.BasisProvider {
+		require.NotEmpty(t, p.Sources, p.Slug)
+		for i, s := range p.Sources {
+			assert.Regexp(t, address, s, "%s: an address, and in brackets what to look at there", p.Slug)
+			assert.Equal(t, i, slices.Index(p.Sources, s), "%s: %s is there twice", p.Slug, s)
+		}
+		limits := p.Throttle.Limits
+		if p.Throttle.BadAnswers != nil {
+			limits = append(slices.Clone(limits), *p.Throttle.BadAnswers)
+		}
+		for _, l := range limits {
+			if l.WithDefaults().Basis == provider.BasisProvider {
 				assert.Contains(t, p.Sources, l.Source, "%s: %s: a provider's limit names one of the file's sources", p.Slug, l.Name)
-			} else {
-				assert.Contains(t, []string{provider.BasisPacing, provider.BasisAssumed}, l.Basis, "%s: %s", p.Slug, l.Name)
+			} else if l.Source != "" {
+				assert.Contains(t, p.Sources, l.Source, "%s: %s: a source is one of the file's", p.Slug, l.Name)
 			}
-			for _, name := range l.Endpoints {
-				named := func(e provider.Endpoint) bool { return e.Name == name }
-				assert.True(t, slices.ContainsFunc(p.Endpoints, named), "%s: %s: no endpoint %s", p.Slug, l.Name, name)
-			}
-		}
-		for _, e := range p.Endpoints {
-			assert.NotEmpty(t, e.Kinds, "%s: %s", p.Slug, e.Name)
-		}
-		if p.Auth.Kind != "none" {
-			require.Len(t, p.Auth.Env, 1, p.Slug)
-			assert.Regexp(t, `^[A-Z]+_API_KEY$`, p.Auth.Env[0])
 		}
 	}
 }
 
-// The numbers as the sources have them; the lower where they disagree.
-func TestTheLimitsAreTheSourcedOnes(t *testing.T) {
-	want := map[string][]string{
-		"crt-sh":     {"60 per 1m provider", "5 per 1m assumed", "1 per  assumed"},
-		"ip-api":     {"45 per 1m provider"},
-		"shodan":     {"1 per 1s provider", "100 credits per month provider"},
-		"urlscan":    {"30 per minute provider", "300 per hour assumed", "1000 per day assumed"},
-		"virustotal": {"4 per 1m provider", "500 per day provider", "15500 per month provider"},
-	}
-	for _, p := range all(t) {
-		var got []string
+// A pace of seconds that is not the provider's is named for what it is, so that
+// who overrides "second" or "interval" knows that he goes against the provider.
+func TestAPaceOfOursIsACourtesy(t *testing.T) {
+	for _, p := range registered() {
 		for _, l := range p.Throttle.Limits {
-			text := []string{strconv.FormatInt(l.Max, 10), "per", string(l.Per), l.Basis}
-			if l.Basis == "" {
-				text[3] = provider.BasisProvider
+			length, _ := l.Per.Duration()
+			ours := l.WithDefaults().Basis != provider.BasisProvider && l.Algorithm != provider.InFlight && length <= 10*time.Second
+			if l.Name == "method" { // of Stack Exchange: it carries what a backoff orders
+				continue
 			}
-			if l.Unit != "" && l.Unit != provider.Requests {
-				text = slices.Insert(text, 1, l.Unit)
-			}
-			got = append(got, strings.Join(text, " "))
-		}
-		assert.Equal(t, want[p.Slug], got, p.Slug)
-	}
-}
-
-// asked is one lookup and the request that it must become.
-type asked struct {
-	slug  string
-	kind  provider.Kind
-	value string
-	want  string // request line and the header with the key
-	reply int
-	body  string
-	empty bool
-}
-
-var lookups = []asked{
-	{"shodan", provider.IP, "8.8.8.8", "GET /shodan/host/8.8.8.8?key=K", 200, `{"ports":[53]}`, false},
-	{"shodan", provider.IP, "10.0.0.1", "GET /shodan/host/10.0.0.1?key=K", 404, `{"error":"No information available for that IP."}`, true},
-	{"shodan", provider.Text, "nginx port:80", "GET /shodan/host/search?key=K&query=nginx+port%3A80", 200, `{"matches":[]}`, false},
-	{"virustotal", provider.IP, "8.8.8.8", "GET /api/v3/ip_addresses/8.8.8.8 X-Apikey: K", 200, `{"data":{}}`, false},
-	{"virustotal", provider.Domain, "example.com", "GET /api/v3/domains/example.com X-Apikey: K", 200, `{"data":{}}`, false},
-	{"virustotal", provider.Hash, "44d88612fea8a8f36de82e1278abb02f", "GET /api/v3/files/44d88612fea8a8f36de82e1278abb02f X-Apikey: K",
-		404, `{"error":{"code":"NotFoundError","message":"not found"}}`, true},
-	{"crt-sh", provider.Domain, "%.example.com", "GET /?output=json&q=%25.example.com", 200, `[{"id":1}]`, false},
-	{"crt-sh", provider.Domain, "example.com", "GET /?output=json&q=example.com", 200, `[]`, true},
-	{"ip-api", provider.IP, "2001:db8::1", "GET /json/2001:db8::1", 200, `{"status":"success"}`, false},
-	{"urlscan", provider.Domain, "example.com", "GET /api/v1/search/?q=domain%3A%22example.com%22 Api-Key: K", 200, `{"results":[]}`, false},
-	{"urlscan", provider.IP, "2001:db8::1", "GET /api/v1/search/?q=ip%3A%222001%3Adb8%3A%3A1%22 Api-Key: K", 200, `{"results":[]}`, false},
-	{"urlscan", provider.Hash, "ab12", "GET /api/v1/search/?q=hash%3A%22ab12%22 Api-Key: K", 200, `{"results":[]}`, false},
-}
-
-func TestEachLookupBecomesTheProvidersOwnRequest(t *testing.T) {
-	declared := map[string]provider.Provider{}
-	for _, p := range all(t) {
-		declared[p.Slug] = p
-	}
-	untested := map[string]bool{}
-	for slug, p := range declared {
-		for _, e := range p.Endpoints {
-			untested[slug+" "+e.Name] = true
+			assert.Equal(t, ours, l.Name == "courtesy", "%s: %s: %d per %s, %s", p.Slug, l.Name, l.Max, l.Per, l.WithDefaults().Basis)
 		}
 	}
-	for _, l := range lookups {
-		p := declared[l.slug]
-		var got string
-		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			got = r.Method + " " + r.RequestURI
-			if p.Auth.Kind == "header" {
-				got += " " + http.CanonicalHeaderKey(p.Auth.Name) + ": " + r.Header.Get(p.Auth.Name)
+}
+
+// What a spent day is read as depends on when it begins: a word of the calendar is
+// right only where a source tells the reset.
+func TestCalendarWordsAreThoseOfASource(t *testing.T) {
+	var got []string
+	for _, p := range registered() {
+		for _, l := range p.Throttle.Limits {
+			if _, calendar := l.Per.Duration(); calendar {
+				got = append(got, p.Slug+" "+l.Name)
 			}
-			w.WriteHeader(l.reply)
-			_, _ = io.WriteString(w, l.body)
-		}))
-		real, err := url.Parse(p.BaseURL)
+		}
+	}
+	assert.Equal(t, []string{
+		"blockchair day", "censys-platform month", "dnsdb day", "iplocate day", "opensanctions month", "shodan query-credits",
+		"urlscan search-minute", "urlscan search-hour", "urlscan search-day", "virustotal day", "virustotal month",
+	}, got)
+}
+
+// One variable holds the key of one account: abuse.ch's serves three providers.
+func TestKeysAreNamedAlike(t *testing.T) {
+	holders := map[string][]string{}
+	for _, p := range registered() {
+		if p.Auth.Kind == "none" {
+			assert.Empty(t, p.Auth.Env, p.Slug)
+			continue
+		}
+		require.Len(t, p.Auth.Env, 1, p.Slug)
+		assert.Regexp(t, `^[A-Z][A-Z0-9_]*_(KEY|TOKEN|AUTH)$`, p.Auth.Env[0], p.Slug)
+		holders[p.Auth.Env[0]] = append(holders[p.Auth.Env[0]], p.Slug)
+		for _, name := range p.Auth.With {
+			assert.Regexp(t, `^[A-Z][A-Z0-9_]*_(USERNAME|USER_ID)$`, name, p.Slug)
+		}
+	}
+	for name, slugs := range holders {
+		if name == "ABUSECH_AUTH_KEY" {
+			assert.Equal(t, []string{"malwarebazaar", "threatfox", "urlhaus"}, slugs)
+			continue
+		}
+		assert.Len(t, slugs, 1, name)
+	}
+}
+
+// A bulk lookup names no endpoint: where one costs nothing beyond the request, the
+// one that costs more has to be named, and a search in free text is only for who
+// asks for text.
+func TestNoLookupSpendsCreditsUnasked(t *testing.T) {
+	free := func(e provider.Endpoint) bool {
+		return !slices.ContainsFunc(slices.Collect(maps.Keys(e.Cost)), func(unit string) bool { return unit != provider.Requests && e.Cost[unit] > 0 })
+	}
+	for _, p := range files(t) {
+		a, err := adapters.New(p, adapters.Options{})
 		require.NoError(t, err)
-		a, err := adapters.New(p, adapters.Options{BaseURL: srv.URL + real.Path, Getenv: func(string) string { return "K" }})
-		require.NoError(t, err)
-		r, err := a.Lookup(t.Context(), provider.Query{Kind: l.kind, Value: l.value})
-		srv.Close()
-		require.NoError(t, err, "%s %s", l.slug, l.value)
-		assert.Equal(t, l.want, got)
-		assert.Equal(t, l.empty, r.Empty, "%s %s", l.slug, l.value)
-		assert.Equal(t, l.slug == "crt-sh" && l.empty, r.Suspicious, "%s %s", l.slug, l.value)
-		delete(untested, l.slug+" "+r.Endpoint)
-	}
-	assert.Empty(t, untested, "endpoints without a lookup here")
-}
-
-func TestAddressesDomainsAndHashesAreCovered(t *testing.T) {
-	for kind, want := range map[provider.Kind][]string{
-		provider.IP:     {"ip-api", "shodan", "urlscan", "virustotal"},
-		provider.Domain: {"crt-sh", "urlscan", "virustotal"},
-		provider.Hash:   {"urlscan", "virustotal"},
-	} {
-		var got []string
-		for _, p := range all(t) {
-			a, err := adapters.New(p, adapters.Options{})
-			require.NoError(t, err)
-			if _, err := a.Endpoint(provider.Query{Kind: kind}); err == nil {
-				got = append(got, p.Slug)
+		for _, kind := range []provider.Kind{provider.IP, provider.Domain, provider.URL, provider.Hash, provider.Email, provider.Phone, provider.Company} {
+			e, err := a.Endpoint(provider.Query{Kind: kind})
+			if err != nil || free(e) {
+				continue
 			}
+			for _, other := range p.Endpoints {
+				assert.False(t, other.Takes(kind) && free(other), "%s: %s costs, %s does not: put it first", p.Slug, e.Name, other.Name)
+			}
+			assert.False(t, e.Takes(provider.Text), "%s: %s", p.Slug, e.Name)
 		}
-		assert.Equal(t, want, got, kind)
 	}
 }

@@ -1,67 +1,170 @@
 package catalog_test
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"net/http"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/dialect"
+	"github.com/goccy/go-yaml"
+	"github.com/headgate/headgate/adapters"
 	"github.com/headgate/headgate/provider"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
-// The answers as the sources of each file tell them.
-func TestEachProvidersAnswersAreReadAsItMeansThem(t *testing.T) {
-	dialects := map[string]provider.Dialect{}
-	for _, p := range all(t) {
-		dialects[p.Slug] = p.Dialect
-	}
-	refused := func(o provider.Outcome, scope, limit string, wait time.Duration, budgets ...provider.Budget) provider.Feedback {
-		return provider.Feedback{Outcome: o, Scope: scope, Limit: limit, RetryAfter: wait, Budgets: budgets}
-	}
-	urlscan := []string{"X-Rate-Limit-Action: search", "X-Rate-Limit-Limit: 30", "X-Rate-Limit-Reset: 2025-05-18T20:19:00.000Z", "X-Rate-Limit-Reset-After: 17"}
-	told := func(remaining int64, window time.Duration) provider.Budget {
-		return provider.Budget{Limit: 30, HasLimit: true, Remaining: remaining, HasRemaining: true, Reset: 17 * time.Second, HasReset: true, Window: window}
-	}
-	for _, c := range []struct {
-		slug   string
-		status int
-		lines  []string
-		body   string
-		want   provider.Feedback
-	}{
-		{"virustotal", 429, nil, `{"error":{"code":"QuotaExceededError","message":"Quota exceeded"}}`, refused(provider.QuotaSpent, "key", "day", 0)},
-		{"virustotal", 429, nil, `{"error":{"code":"TooManyRequestsError"}}`, refused(provider.RateLimited, "key", "", 0)},
-		{"virustotal", 429, nil, "", refused(provider.RateLimited, "key", "", 0)},
-		{"virustotal", 404, nil, `{"error":{"code":"NotFoundError"}}`, provider.Feedback{Outcome: provider.OK}},
-		{"virustotal", 401, nil, `{"error":{"code":"WrongCredentialsError"}}`, refused(provider.Unauthorized, "", "", 0)},
-		{"ip-api", 200, []string{"X-Rl: 0", "X-Ttl: 51"}, `{"status":"success"}`, provider.Feedback{Outcome: provider.OK,
-			Budgets: []provider.Budget{{Name: "minute", HasRemaining: true, Reset: 51 * time.Second, HasReset: true}}}},
-		{"ip-api", 429, []string{"X-Rl: 0", "X-Ttl: 51"}, "", refused(provider.RateLimited, "", "", 51*time.Second,
-			provider.Budget{Name: "minute", HasRemaining: true, Reset: 51 * time.Second, HasReset: true})},
-		{"urlscan", 200, append(urlscan, "X-Rate-Limit-Scope: ip-address", "X-Rate-Limit-Window: minute", "X-Rate-Limit-Remaining: 24"), `{"results":[]}`,
-			provider.Feedback{Outcome: provider.OK, Budgets: []provider.Budget{told(24, time.Minute)}}},
-		{"urlscan", 429, append(urlscan, "X-Rate-Limit-Scope: ip-address", "X-Rate-Limit-Window: minute", "X-Rate-Limit-Remaining: 0"), `{"message":"slow down","status":429}`,
-			refused(provider.RateLimited, "provider", "", 17*time.Second, told(0, time.Minute))},
-		{"urlscan", 429, append(urlscan, "X-Rate-Limit-Scope: user", "X-Rate-Limit-Window: hour", "X-Rate-Limit-Remaining: 0"), "",
-			refused(provider.RateLimited, "key", "", 17*time.Second, told(0, time.Hour))},
-		{"urlscan", 429, append(urlscan, "X-Rate-Limit-Scope: user", "X-Rate-Limit-Window: day", "X-Rate-Limit-Remaining: 0"), "",
-			refused(provider.QuotaSpent, "key", "search-day", 17*time.Second, told(0, 24*time.Hour))},
-		{"shodan", 429, []string{"retry-after: 0"}, `{"error":"Request rate limit reached (1 request/ second)."}`, refused(provider.RateLimited, "key", "", 0)},
-		{"shodan", 404, nil, `{"error":"No information available for that IP."}`, provider.Feedback{Outcome: provider.OK}},
-		{"crt-sh", 502, nil, "<html>", refused(provider.Overloaded, "", "", 0)},
-		{"crt-sh", 200, nil, "<!DOCTYPE html>", refused(provider.Overloaded, "", "", 0)},
-		{"crt-sh", 200, nil, `[{"id":1}]`, provider.Feedback{Outcome: provider.OK}},
-		{"crt-sh", 429, nil, "", refused(provider.RateLimited, "", "", 0)},
-	} {
-		h := http.Header{}
-		for _, line := range c.lines {
-			name, value, _ := strings.Cut(line, ": ")
-			h.Add(name, value)
+// answersOf are the sample answers of one provider in testdata/answers.yaml.
+type answersOf struct {
+	Provider string   `yaml:"provider"`
+	Source   string   `yaml:"source"` // one of the file's: where its answers are told
+	Answers  []answer `yaml:"answers"`
+}
+
+// answer is one answer, and what a lookup makes of it.
+type answer struct {
+	Endpoint string   `yaml:"endpoint"` // none: the first
+	Status   int      `yaml:"status"`
+	Header   []string `yaml:"header"`
+	Body     string   `yaml:"body"`
+	Want     string   `yaml:"want"` // as meant writes it
+}
+
+// RoundTrip gives the answer, dated so that an absolute reset is a wait.
+func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
+	h := http.Header{"Date": {"Mon, 30 Nov 2026 12:00:00 GMT"}}
+	for _, line := range a.Header {
+		name, value, _ := strings.Cut(line, ": ")
+		if name == "Date" {
+			h.Del(name)
 		}
-		f := dialect.Read(dialects[c.slug], &http.Response{StatusCode: c.status, Header: h}, []byte(c.body), time.Unix(0, 0))
-		f.Detail = ""
-		assert.Equal(t, c.want, f, "%s %d %v %s", c.slug, c.status, c.lines, c.body)
+		h.Add(name, value)
 	}
+	return &http.Response{StatusCode: a.Status, Header: h, Body: io.NopCloser(strings.NewReader(a.Body)), Request: r}, nil
+}
+
+func answers(t *testing.T) (all []answersOf) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/answers.yaml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.UnmarshalWithOptions(text, &all, yaml.Strict()))
+	return all
+}
+
+// The answers as the sources of each file tell them: the provider's own words for
+// a refusal, for "nothing found", and what an ordinary answer looks like.
+func TestEachProvidersAnswersAreReadAsItMeansThem(t *testing.T) {
+	for _, of := range answers(t) {
+		p := fileOf(t, of.Provider)
+		assert.Contains(t, p.Sources, of.Source, p.Slug)
+		for _, c := range of.Answers {
+			assert.Equal(t, c.Want, read(t, p, c), "%s %s: %d %v %s", p.Slug, c.Endpoint, c.Status, c.Header, c.Body)
+		}
+	}
+}
+
+// A provider with words of its own has a sample of an ordinary answer, and one of
+// what its words say.
+func TestEachDialectHasSamples(t *testing.T) {
+	sampled := map[string][2]bool{}
+	var slugs []string
+	for _, of := range answers(t) {
+		slugs = append(slugs, of.Provider)
+		var has [2]bool
+		for _, c := range of.Answers {
+			ordinary := c.Want == "ok" || strings.HasPrefix(c.Want, "ok budget") || strings.HasPrefix(c.Want, "ok used")
+			has[0], has[1] = has[0] || ordinary, has[1] || !ordinary
+		}
+		sampled[of.Provider] = has
+	}
+	assert.True(t, slices.IsSorted(slugs))
+	assert.Len(t, sampled, len(slugs), "a provider is there twice")
+	for _, p := range files(t) {
+		if len(p.Dialect.Signals) > 0 {
+			assert.Equal(t, [2]bool{true, true}, sampled[p.Slug], "%s: an ordinary answer, and another", p.Slug)
+		}
+	}
+}
+
+// Each signal says something that nothing else does: without it a sample would be
+// read otherwise.
+func TestEachSignalIsNeeded(t *testing.T) {
+	for _, of := range answers(t) {
+		p := fileOf(t, of.Provider)
+		for i, s := range p.Dialect.Signals {
+			without := p.Clone()
+			without.Dialect.Signals = slices.Delete(without.Dialect.Signals, i, i+1)
+			needed := slices.ContainsFunc(of.Answers, func(c answer) bool { return read(t, without, c) != c.Want })
+			assert.True(t, needed, "%s: signals[%d]: %+v", p.Slug, i, s)
+		}
+	}
+}
+
+// read is what a lookup makes of an answer.
+func read(t *testing.T, p provider.Provider, c answer) string {
+	t.Helper()
+	a, err := adapters.New(p, adapters.Options{Client: &http.Client{Transport: c}, Getenv: func(string) string { return "k" }, Contact: "ops@example.com"})
+	require.NoError(t, err)
+	i := slices.IndexFunc(p.Endpoints, func(e provider.Endpoint) bool { return c.Endpoint == "" || e.Name == c.Endpoint })
+	require.GreaterOrEqual(t, i, 0, "%s: no endpoint %s", p.Slug, c.Endpoint)
+	return meant(a.Lookup(t.Context(), provider.Query{Endpoint: p.Endpoints[i].Name, Value: "v", Params: needed(p, p.Endpoints[i])}))
+}
+
+// meant writes what a lookup came to: the outcome; empty, suspicious, before; what
+// is paused or spent; the wait; and what was told of budgets and costs.
+func meant(r provider.Result, err error) string {
+	f := r.Feedback
+	if err != nil {
+		var known bool
+		if f, known = provider.FeedbackOf(err); !known {
+			return errors.Join(errors.New("no feedback"), err).Error()
+		}
+	}
+	words := []string{string(cmp.Or(f.Outcome, provider.OK))}
+	for word, on := range map[string]bool{" empty": r.Empty, " suspicious": r.Suspicious, " before": f.Before} {
+		if on {
+			words = append(words, word)
+		}
+	}
+	slices.Sort(words[1:])
+	for _, named := range [][2]string{{"scope", f.Scope}, {"limit", f.Limit}, {"wait", strings.TrimPrefix(f.RetryAfter.String(), "0s")}} {
+		if named[1] != "" {
+			words = append(words, " "+named[0]+"="+named[1])
+		}
+	}
+	for _, b := range f.Budgets {
+		words = append(words, " budget="+told(b))
+	}
+	for _, unit := range slices.Sorted(maps.Keys(f.Used)) {
+		words = append(words, fmt.Sprintf(" used=%s:%d", unit, f.Used[unit]))
+	}
+	return strings.Join(words, "")
+}
+
+// told writes a budget: name:remaining/limit@reset, with ? for what was not told.
+func told(b provider.Budget) string {
+	amount := func(n int64, has bool) string {
+		if !has {
+			return "?"
+		}
+		return strconv.FormatInt(n, 10)
+	}
+	text := b.Name + ":" + amount(b.Remaining, b.HasRemaining) + "/" + amount(b.Limit, b.HasLimit)
+	if b.HasReset {
+		text += "@" + b.Reset.Round(time.Millisecond).String()
+	}
+	if b.Used > 0 {
+		text += fmt.Sprintf(" used %d", b.Used)
+	}
+	if b.Window > 0 {
+		text += " per " + b.Window.String()
+	}
+	return text
 }

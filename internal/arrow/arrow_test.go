@@ -40,6 +40,7 @@ var rows = []row{
 	{"breaker", "it is one rule among others: its user asks all rules together", []string{"provider"}},
 	{"registry", "it holds inert descriptions; live state belongs to a coordinator", []string{"provider"}},
 	{"coordinator", "it is the core, which knows no adapter and no transport", []string{"provider", "limit", "breaker", "queue", "registry", "ledger"}},
+	{"batch/journal", "it keeps keys in a file, whatever they are of", nil},
 	{"batch", "it is a user of the core like any other", []string{"coordinator", "provider"}},
 	{"dialect", "it reads an answer and decides nothing", []string{"provider"}},
 	{"transport", "it is HTTP over the core, whichever the provider", []string{"coordinator", "dialect", "provider"}},
