@@ -16,12 +16,13 @@ type walk struct {
 	ctx       context.Context
 	call      Call
 	l         *lane
-	outer     *Lease  // of the same provider: this call is nested in it
-	shares    []*pool // of which calls that this one is nested in have slots
-	root      *walk   // of the outermost such call
-	retried   int     // of root: retries of all calls in it
-	keysTried int     // attempts with a key that turned out to be dead
-	place     uint64  // in the order of arrival: a retry keeps it
+	outer     *Lease          // of the same provider: this call is nested in it
+	tried     context.Context // of the attempt, as the hooks made it; nil: as the call's
+	shares    []*pool         // of which calls that this one is nested in have slots
+	root      *walk           // of the outermost such call
+	retried   int             // of root: retries of all calls in it
+	keysTried int             // attempts with a key that turned out to be dead
+	place     uint64          // in the order of arrival: a retry keeps it
 	attempts  int
 	waited    time.Duration
 	start     time.Duration // when it came, on the lane's clock

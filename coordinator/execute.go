@@ -29,6 +29,7 @@ import (
 func (c *Coordinator) Execute(ctx context.Context, call Call, q provider.Query) (provider.Result, error) {
 	w := &walk{ctx: ctx, call: call}
 	l, refusal := c.lane(call.Provider)
+	w.l = l
 	if refusal == nil {
 		refusal = w.ready(l)
 	}

@@ -51,8 +51,9 @@ type lane struct {
 	trips   trips
 	budget  budget
 	counts  counts
-	out     int    // leases not released
-	oldest  *Lease // of them
+	lately  *lately // nil: no call yet
+	out     int     // leases not released
+	oldest  *Lease  // of them
 	newest  *Lease
 	gone    chan struct{} // closed when out reaches 0; nil: nobody asks
 	high    bool          // the queue is over its high-water mark
@@ -73,6 +74,7 @@ func newLane(c *Coordinator, e registry.Entry, declared *provider.Throttle, keys
 	for _, x := range p.Endpoints {
 		l.needs[x.Name] = p.Needs(x)
 	}
+	l.counts.admitted = make([]int64, len(p.Endpoints)+1)
 	if declared == nil {
 		declared = &p.Throttle
 	}
@@ -257,6 +259,10 @@ func (l *lane) take(ls *Lease) {
 	}
 	l.newest = ls
 	l.counts.granted++
+	l.second().went++
+	if ls.walk.attempts == 0 {
+		l.admitted(ls.route, 1)
+	}
 	if !ls.again {
 		l.budget.called(l.now.Mono)
 	}

@@ -38,6 +38,7 @@ func normal(f provider.Feedback) *provider.Feedback {
 func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	ls.f = f
 	l.counts.outcome(f.Outcome)
+	l.answeredLately(f.Outcome, l.now.Mono-ls.granted.Mono)
 	l.learn(ls, f)
 	l.dated(ls, f.Date)
 	ls.state = answered
@@ -307,5 +308,8 @@ func (l *lane) giveBack(ls *Lease) {
 		l.judge(ls, breaker.Neither)
 	}
 	l.counts.granted--
+	if ls.walk.attempts == 0 { // it never ran: its refusal is what counts
+		l.admitted(ls.route, -1)
+	}
 	l.left(ls)
 }

@@ -152,13 +152,24 @@ func (b *budget) retried(now time.Duration) {
 }
 
 func (b *budget) allows(now time.Duration, share float64) bool {
+	used, whole := b.used(now, share)
+	return used < whole
+}
+
+// left is the share of the budget that is not used.
+func (b *budget) left(now time.Duration, share float64) float64 {
+	used, whole := b.used(now, share)
+	return max(0, 1-float64(used)/float64(whole))
+}
+
+func (b *budget) used(now time.Duration, share float64) (used, whole int) {
 	s := int64(now / time.Second)
-	var calls, retries int
+	var calls int
 	for _, x := range b.slots {
 		if s-x.second < int64(len(b.slots)) {
 			calls += x.calls
-			retries += x.retries
+			used += x.retries
 		}
 	}
-	return retries < max(leastRetries, int(math.Ceil(share*float64(calls))))
+	return used, max(leastRetries, int(math.Ceil(share*float64(calls))))
 }

@@ -20,6 +20,7 @@ type route struct {
 	pauses []*pauseGate
 	keyed  *pauseGate // of the key, where there is one, else the provider's
 	limits []*limitGate
+	place  int     // of its endpoint in the declaration, from 1; 0: none
 	pool   int     // number of gates before the pools
 	skip   int     // and before the limits
 	cost   []int64 // of a call that names no cost, by gate
@@ -86,7 +87,7 @@ func (l *lane) route(endpoint, key string) *route {
 }
 
 func (l *lane) newRoute(id routeKey) *route {
-	r := &route{routeKey: id, pauses: []*pauseGate{&l.pause}}
+	r := &route{routeKey: id, pauses: []*pauseGate{&l.pause}, place: l.place(id.endpoint)}
 	if id.endpoint != "" {
 		r.pauses = append(r.pauses, l.partOf(r, partKey{endpoint: id.endpoint}).pause)
 	}

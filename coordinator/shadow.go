@@ -30,7 +30,7 @@ func (l *lane) shadow(trip time.Duration) *shadow {
 	s := &shadow{trip: trip, lane: &lane{
 		c: &Coordinator{origin: l.c.origin}, slug: l.slug, endpoints: l.endpoints,
 		clock: l.clock, now: l.now, p: l.p, t: l.t, b: l.b, limits: l.limits, fresh: l.fresh, base: l.base,
-		general: make(map[string]*limitGate), parts: make(map[partKey]*part), routes: make(map[routeKey]*route),
+		counts: counts{admitted: make([]int64, len(l.endpoints)+1)}, general: make(map[string]*limitGate), parts: make(map[partKey]*part), routes: make(map[routeKey]*route),
 		trips: l.trips, budget: l.budget, skew: l.skew, keys: l.keys, turn: l.turn, aligned: l.aligned, timerAt: queue.Never,
 	}}
 	s.door.l = s.lane

@@ -60,26 +60,40 @@ type KeyState struct {
 
 // State is one provider at one instant.
 type State struct {
-	Provider  string                     `json:"provider"`
-	At        time.Time                  `json:"at"`
-	Limits    []LimitState               `json:"limits"` // that all calls share
-	Endpoints map[string][]LimitState    `json:"endpoints,omitempty"`
-	Keys      []KeyState                 `json:"keys,omitempty"` // the 100 busiest; all of a pool
-	KeyCount  int                        `json:"key_count"`
-	Queue     QueueState                 `json:"queue"`
-	Oldest    time.Duration              `json:"oldest"` // wait so far of the call that came first
-	InFlight  int                        `json:"in_flight"`
-	Pools     []PoolState                `json:"pools,omitempty"` // that the provider's calls share with others'
-	OldestOut time.Duration              `json:"oldest_out"`      // since the oldest of those went: a body that nobody closes
-	Breaker   BreakerState               `json:"breaker"`
-	Pauses    []PauseState               `json:"pauses,omitempty"`
-	RoundTrip time.Duration              `json:"round_trip"` // median of the last few
-	Granted   int64                      `json:"granted"`    // attempts that went
-	Retries   int64                      `json:"retries"`
-	Outcomes  map[provider.Outcome]int64 `json:"outcomes,omitempty"`
-	Refused   map[Reason]int64           `json:"refused,omitempty"`
-	Ignored   int64                      `json:"ignored"`   // units named by calls that no limit counts
-	Lingering int                        `json:"lingering"` // calls without an answer whose units are held still
+	Provider    string                     `json:"provider"`
+	At          time.Time                  `json:"at"`
+	Limits      []LimitState               `json:"limits"` // that all calls share
+	Endpoints   map[string][]LimitState    `json:"endpoints,omitempty"`
+	Keys        []KeyState                 `json:"keys,omitempty"` // the 100 busiest; all of a pool
+	KeyCount    int                        `json:"key_count"`
+	Queue       QueueState                 `json:"queue"`
+	Oldest      time.Duration              `json:"oldest"` // wait so far of the call that came first
+	InFlight    int                        `json:"in_flight"`
+	Pools       []PoolState                `json:"pools,omitempty"` // that the provider's calls share with others'
+	OldestOut   time.Duration              `json:"oldest_out"`      // since the oldest of those went: a body that nobody closes
+	Breaker     BreakerState               `json:"breaker"`
+	Pauses      []PauseState               `json:"pauses,omitempty"`
+	RoundTrip   time.Duration              `json:"round_trip"`          // median of the last few
+	Lately      Lately                     `json:"lately"`              // the last minute
+	Decisions   []Decision                 `json:"decisions,omitempty"` // on each call once, since the beginning
+	RetryBudget float64                    `json:"retry_budget"`        // what is left of it: 1 all, 0 nothing
+	Granted     int64                      `json:"granted"`             // attempts that went
+	Retries     int64                      `json:"retries"`
+	Outcomes    map[provider.Outcome]int64 `json:"outcomes,omitempty"`
+	Refused     map[Reason]int64           `json:"refused,omitempty"`
+	Ignored     int64                      `json:"ignored"`   // units named by calls that no limit counts
+	Lingering   int                        `json:"lingering"` // calls without an answer whose units are held still
+}
+
+// Decision counts the calls of an endpoint of which one thing was decided: that they
+// go (when they went for the first time), or that they are refused (and never went),
+// and why. The sum of a State's Decisions is the number of calls that are decided:
+// those that wait are not.
+type Decision struct {
+	Endpoint string `json:"endpoint,omitempty"` // a declared one; "" for all other names
+	Admitted bool   `json:"admitted"`
+	Reason   Reason `json:"reason,omitempty"` // of a refusal
+	Count    int64  `json:"count"`
 }
 
 // counts is what happened since the lane was made.
@@ -87,6 +101,66 @@ type counts struct {
 	granted, retries, ignored int64
 	outcomes                  [len(outcomes)]int64
 	refusals                  map[Reason]int64
+	admitted                  []int64 // by the endpoint's place in the declaration, from 1; 0: none
+	decided                   map[refusedAt]int64
+}
+
+type refusedAt struct {
+	endpoint int
+	reason   Reason
+}
+
+// place is where an endpoint stands in the declaration, from 1; 0: nowhere.
+func (l *lane) place(endpoint string) int {
+	return slices.IndexFunc(l.endpoints, func(e provider.Endpoint) bool { return e.Name == endpoint }) + 1
+}
+
+// count is refused for who does not have the lock.
+func (l *lane) count(w *walk, r Reason) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read()
+	l.refused(w, r)
+}
+
+// refused counts a refusal, and, of a call that never went, the decision.
+func (l *lane) refused(w *walk, r Reason) {
+	l.counts.refused(r)
+	if w.attempts > 0 {
+		return
+	}
+	l.second().refused++
+	if l.counts.decided == nil {
+		l.counts.decided = make(map[refusedAt]int64)
+	}
+	l.counts.decided[refusedAt{l.place(w.call.Endpoint), r}]++
+}
+
+// admitted counts n calls that went for the first time.
+func (l *lane) admitted(r *route, n int32) {
+	l.counts.admitted[r.place] += int64(n)
+	l.second().came += n
+}
+
+func (l *lane) decisions() (all []Decision) {
+	name := func(place int) string {
+		if place == 0 {
+			return ""
+		}
+		return l.endpoints[place-1].Name
+	}
+	for place, n := range l.counts.admitted {
+		if n > 0 {
+			all = append(all, Decision{Endpoint: name(place), Admitted: true, Count: n})
+		}
+	}
+	for at, n := range l.counts.decided {
+		all = append(all, Decision{Endpoint: name(at.endpoint), Reason: at.reason, Count: n})
+	}
+	slices.SortFunc(all, func(a, b Decision) int {
+		return cmp.Or(cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Reason, b.Reason))
+	})
+	return all
 }
 
 // outcomes are counted in this order.
@@ -145,6 +219,7 @@ func (l *lane) state() State {
 		Provider: l.slug, At: l.clock, Queue: l.queueState(), InFlight: l.out, RoundTrip: l.trips.median(),
 		Granted: l.counts.granted, Retries: l.counts.retries, Ignored: l.counts.ignored, Lingering: l.lingering(),
 		Outcomes: l.counts.byOutcome(), Refused: maps.Clone(l.counts.refusals),
+		Lately: l.lastMinute(), Decisions: l.decisions(), RetryBudget: l.budget.left(l.now.Mono, l.b.Budget),
 	}
 	if l.oldest != nil {
 		s.OldestOut = l.now.Mono - l.oldest.granted.Mono

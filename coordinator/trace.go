@@ -2,6 +2,12 @@ package coordinator
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/headgate/headgate/breaker"
@@ -18,8 +24,16 @@ type CallInfo struct {
 // Trace is told what happens. Each hook may be nil. Hooks run on callers'
 // goroutines, never under a lock and never on the timer; those of one lane's
 // state (Breaker, Paused, Pressure) on that of some caller of that lane, soon
-// after. A slow hook delays the call that runs it, and no other.
+// after. A slow hook delays the call that runs it, and no other. One that panics
+// breaks no call: it is told once (see Panicked), and asked again the next time.
 type Trace struct {
+	// Begin: a call has come. What it returns takes the place of the call's context,
+	// for hooks and for the function; nil: it stays. Pages of one Execute are calls.
+	Begin func(ctx context.Context, call CallInfo) context.Context
+	// Try: an attempt begins, after Going. What it returns is the function's context,
+	// and that of the hook Attempt; nil: it stays. Not of Acquire, which has no
+	// function.
+	Try func(ctx context.Context, call CallInfo) context.Context
 	// Waiting: the call waits for its turn.
 	Waiting func(ctx context.Context, call CallInfo, queue QueueState)
 	// Going: the call goes now; waited is its whole wait so far.
@@ -36,6 +50,9 @@ type Trace struct {
 	Paused func(PauseChange)
 	// Pressure: the queue has filled to 80 %, or emptied to 50 %, of its places.
 	Pressure func(PressureChange)
+	// Panicked: the named hook of this Trace has panicked with value, for the first
+	// time. nil: a line on the standard error says which, and where.
+	Panicked func(hook string, value any)
 }
 
 // BreakerChange is one transition: closed, open, half-open.
@@ -60,46 +77,157 @@ type PressureChange struct {
 }
 
 // traces are the hooks of a coordinator; nil where there are none.
-type traces []*Trace
+type traces []*hooks
+
+// hooks are those of one Trace.
+type hooks struct {
+	Trace
+	mu   sync.Mutex
+	told map[string]bool // which have panicked
+}
 
 func tracesOf(given []*Trace) (ts traces) {
 	for _, t := range given {
 		if t != nil {
-			ts = append(ts, t)
+			ts = append(ts, &hooks{Trace: *t})
 		}
 	}
 	return ts
 }
 
+// guard is deferred around each hook: a panic in it is not the call's.
+func (t *hooks) guard(name string) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	t.mu.Lock()
+	first := !t.told[name]
+	if t.told == nil {
+		t.told = make(map[string]bool)
+	}
+	t.told[name] = true
+	t.mu.Unlock()
+	switch {
+	case !first:
+	case t.Panicked != nil:
+		defer func() { _ = recover() }() // nothing is left to tell it to
+		t.Panicked(name, value)
+	default:
+		// What was thrown may hold a secret: its type and its place say enough.
+		fmt.Fprintf(os.Stderr, "coordinator: the hook %s panicked with a %T%s; this is told once\n", name, value, thrower())
+	}
+}
+
+// thrower is the line that panicked.
+func thrower() string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	for thrown := false; ; {
+		frame, more := frames.Next()
+		if thrown && !strings.HasPrefix(frame.Function, "runtime.") {
+			return fmt.Sprintf(" at %s:%d", filepath.Base(frame.File), frame.Line)
+		}
+		thrown = thrown || strings.HasPrefix(frame.Function, "runtime.")
+		if !more {
+			return ""
+		}
+	}
+}
+
 func (w *walk) info() CallInfo {
 	c := w.call
-	return CallInfo{c.Provider, c.Endpoint, c.Key, c.Flow, c.Priority, w.attempts}
+	key := c.Key
+	if w.last != nil {
+		key = w.last.Key() // that was picked
+	}
+	return CallInfo{c.Provider, c.Endpoint, key, c.Flow, c.Priority, w.attempts}
+}
+
+func (ts traces) begin(w *walk) {
+	for _, t := range ts {
+		t.begin(w)
+	}
+}
+
+func (t *hooks) begin(w *walk) {
+	if t.Begin == nil {
+		return
+	}
+	defer t.guard("Begin")
+	if ctx := t.Begin(w.ctx, w.info()); ctx != nil {
+		w.ctx = ctx
+	}
+}
+
+// try returns the context of an attempt.
+func (ts traces) try(w *walk) context.Context {
+	ctx := w.ctx
+	for _, t := range ts {
+		ctx = t.try(ctx, w)
+	}
+	return ctx
+}
+
+func (t *hooks) try(ctx context.Context, w *walk) (tried context.Context) {
+	tried = ctx
+	if t.Try == nil {
+		return tried
+	}
+	defer t.guard("Try")
+	if x := t.Try(ctx, w.info()); x != nil {
+		tried = x
+	}
+	return tried
 }
 
 func (ts traces) waiting(w *walk, q QueueState) {
 	for _, t := range ts {
-		if t.Waiting != nil {
-			t.Waiting(w.ctx, w.info(), q)
-		}
+		t.waiting(w, q)
 	}
+}
+
+func (t *hooks) waiting(w *walk, q QueueState) {
+	if t.Waiting == nil {
+		return
+	}
+	defer t.guard("Waiting")
+	t.Waiting(w.ctx, w.info(), q)
 }
 
 func (ts traces) going(w *walk, ls *Lease) {
 	for _, t := range ts {
-		if t.Going != nil {
-			info := w.info()
-			info.Attempt++
-			t.Going(w.ctx, info, ls.waited)
-		}
+		t.going(w, ls)
 	}
+}
+
+func (t *hooks) going(w *walk, ls *Lease) {
+	if t.Going == nil {
+		return
+	}
+	defer t.guard("Going")
+	info := w.info()
+	info.Attempt++
+	info.Key = ls.Key()
+	t.Going(w.ctx, info, ls.waited)
 }
 
 func (ts traces) attempt(w *walk, took time.Duration) {
 	for _, t := range ts {
-		if t.Attempt != nil {
-			t.Attempt(w.ctx, w.info(), w.answer(), took)
-		}
+		t.attempt(w, took)
 	}
+}
+
+func (t *hooks) attempt(w *walk, took time.Duration) {
+	if t.Attempt == nil {
+		return
+	}
+	defer t.guard("Attempt")
+	ctx := w.tried
+	if ctx == nil {
+		ctx = w.ctx
+	}
+	t.Attempt(ctx, w.info(), w.answer(), took)
 }
 
 func (ts traces) end(w *walk, e *Error) {
@@ -108,14 +236,20 @@ func (ts traces) end(w *walk, e *Error) {
 	}
 	took := time.Since(w.l.c.origin) - w.start
 	for _, t := range ts {
-		if t.End != nil {
-			var err error
-			if e != nil {
-				err = e
-			}
-			t.End(w.ctx, w.info(), err, took)
-		}
+		t.end(w, e, took)
 	}
+}
+
+func (t *hooks) end(w *walk, e *Error, took time.Duration) {
+	if t.End == nil {
+		return
+	}
+	defer t.guard("End")
+	var err error
+	if e != nil {
+		err = e
+	}
+	t.End(w.ctx, w.info(), err, took)
 }
 
 // ended tells of the only attempt and the end of a call that did not end by its
@@ -134,10 +268,16 @@ func (ts traces) ended(w *walk, ls *Lease) {
 
 func (ts traces) refused(w *walk, e *Error) {
 	for _, t := range ts {
-		if t.Refused != nil {
-			t.Refused(w.ctx, w.info(), e)
-		}
+		t.refused(w, e)
 	}
+}
+
+func (t *hooks) refused(w *walk, e *Error) {
+	if t.Refused == nil {
+		return
+	}
+	defer t.guard("Refused")
+	t.Refused(w.ctx, w.info(), e)
 }
 
 // event is a change of a lane that is told after the unlock: one of these.
@@ -158,15 +298,22 @@ func (l *lane) event(e event) {
 func (l *lane) tell(events []event) {
 	for _, e := range events {
 		for _, t := range l.c.traces {
-			switch {
-			case e.breaker != nil && t.Breaker != nil:
-				t.Breaker(*e.breaker)
-			case e.pause != nil && t.Paused != nil:
-				t.Paused(*e.pause)
-			case e.pressure != nil && t.Pressure != nil:
-				t.Pressure(*e.pressure)
-			}
+			t.tell(e)
 		}
+	}
+}
+
+func (t *hooks) tell(e event) {
+	switch {
+	case e.breaker != nil && t.Breaker != nil:
+		defer t.guard("Breaker")
+		t.Breaker(*e.breaker)
+	case e.pause != nil && t.Paused != nil:
+		defer t.guard("Paused")
+		t.Paused(*e.pause)
+	case e.pressure != nil && t.Pressure != nil:
+		defer t.guard("Pressure")
+		t.Pressure(*e.pressure)
 	}
 }
 
@@ -198,6 +345,20 @@ func (l *lane) breakerMoved() bool {
 		}
 	}
 	return len(changes) > 0
+}
+
+// Pressure tells whether a provider's queue is over its mark: filled to 80 % of its
+// places and not yet down to 50 % again. A producer that has the time should wait
+// while it is High. It is cheap, and safe to be asked before each call.
+func (c *Coordinator) Pressure(slug string) (PressureChange, error) {
+	l, err := c.lane(slug)
+	if err != nil {
+		return PressureChange{}, err
+	}
+	l.lock()
+	p := PressureChange{l.slug, l.high, l.queueState()}
+	l.tell(l.unlock())
+	return p, nil
 }
 
 // pressure tells producers when the queue crosses its marks.

@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,30 +118,86 @@ func TestTraceTellsAForgottenLeaseAsCanceled(t *testing.T) {
 	})
 }
 
-// A hook that panics is the program's own fault, but it must not cost the provider's
-// slots: the program may well go on.
-func TestPanicInAHookLeavesNothingTaken(t *testing.T) {
-	boom := func() { panic("boom") }
+// A hook that panics breaks no call; it is told once.
+func TestPanicInAHookBreaksNothing(t *testing.T) {
+	ctxOf := func(context.Context, coordinator.CallInfo) context.Context { panic("boom") }
 	for name, tr := range map[string]*coordinator.Trace{
-		"going":   {Going: func(context.Context, coordinator.CallInfo, time.Duration) { boom() }},
-		"waiting": {Waiting: func(context.Context, coordinator.CallInfo, coordinator.QueueState) { boom() }},
+		"Begin":    {Begin: ctxOf},
+		"Try":      {Try: ctxOf},
+		"Going":    {Going: func(context.Context, coordinator.CallInfo, time.Duration) { panic("boom") }},
+		"Waiting":  {Waiting: func(context.Context, coordinator.CallInfo, coordinator.QueueState) { panic("boom") }},
+		"Attempt":  {Attempt: func(context.Context, coordinator.CallInfo, provider.Feedback, time.Duration) { panic("boom") }},
+		"End":      {End: func(context.Context, coordinator.CallInfo, error, time.Duration) { panic("boom") }},
+		"Refused":  {Refused: func(context.Context, coordinator.CallInfo, *coordinator.Error) { panic("boom") }},
+		"Breaker":  {Breaker: func(coordinator.BreakerChange) { panic("boom") }},
+		"Paused":   {Paused: func(coordinator.PauseChange) { panic("boom") }},
+		"Pressure": {Pressure: func(coordinator.PressureChange) { panic("boom") }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // not bubble: Shutdown would wait for ever
-				c, err := coordinator.New(coordinator.Config{Providers: []provider.Provider{once(provider.Throttle{MaxInFlight: 1})}, Traces: []*coordinator.Trace{tr}})
-				require.NoError(t, err)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
+			var told []string
+			tr.Panicked = func(hook string, value any) {
+				told = append(told, hook)
+				assert.Equal(t, "boom", value)
+				panic("again")
+			}
+			p := once(provider.Throttle{MaxInFlight: 1, MaxQueue: 2})
+			p.Breaker = provider.Breaker{Failures: 2, Cooldown: second}
+			bubbleWith(t, coordinator.Config{Providers: []provider.Provider{p}, Traces: []*coordinator.Trace{tr}}, func(t *testing.T, c *coordinator.Coordinator) {
+				var all sync.WaitGroup
 				for range 3 {
-					go func() {
-						defer func() { _ = recover() }()
-						_ = c.Do(ctx, to, takes(second))
-					}()
+					all.Go(func() { assert.NoError(t, c.Do(t.Context(), to, takes(second))) })
 				}
-				time.Sleep(10 * second)
-				assert.Zero(t, state(t, c).InFlight)
-				assert.Zero(t, state(t, c).Queue.Length)
+				synctest.Wait()
+				require.ErrorIs(t, c.Do(t.Context(), to, never(t)), coordinator.ErrQueueFull)
+				require.ErrorIs(t, c.Do(t.Context(), to, never(t)), coordinator.ErrQueueFull)
+				all.Wait()
+				require.Error(t, c.Do(t.Context(), to, answers(provider.RateLimited, second)))
+				for range 2 {
+					require.Error(t, c.Do(t.Context(), to, answers(provider.Failed, 0)))
+				}
+				time.Sleep(2 * second)
+				require.NoError(t, c.Do(t.Context(), to, ok))
+				assert.Equal(t, []string{name}, told, "once")
 			})
 		})
 	}
+}
+
+// Contexts that hooks make reach the function, its hooks, and nested calls.
+func TestHooksMakeContexts(t *testing.T) {
+	type key string
+	var seen []any
+	tr := &coordinator.Trace{
+		Begin: func(ctx context.Context, _ coordinator.CallInfo) context.Context {
+			return context.WithValue(ctx, key("call"), "c")
+		},
+		Try: func(ctx context.Context, info coordinator.CallInfo) context.Context {
+			return context.WithValue(ctx, key("try"), info.Attempt)
+		},
+		Attempt: func(ctx context.Context, _ coordinator.CallInfo, _ provider.Feedback, _ time.Duration) {
+			seen = append(seen, ctx.Value(key("call")), ctx.Value(key("try")))
+		},
+		End: func(ctx context.Context, _ coordinator.CallInfo, _ error, _ time.Duration) {
+			seen = append(seen, ctx.Value(key("call")), ctx.Value(key("try")))
+		},
+	}
+	p := declare(provider.Throttle{})
+	p.Retry = provider.Retry{Base: second}
+	bubbleWith(t, coordinator.Config{Providers: []provider.Provider{p}, Traces: []*coordinator.Trace{tr, {Begin: func(context.Context, coordinator.CallInfo) context.Context { return nil }}}}, func(t *testing.T, c *coordinator.Coordinator) {
+		call := to
+		call.Replayable = true
+		tries := 0
+		require.NoError(t, c.Do(t.Context(), call, func(ctx context.Context) error {
+			tries++
+			assert.Equal(t, "c", ctx.Value(key("call")))
+			assert.Equal(t, tries, ctx.Value(key("try")))
+			_, leased := coordinator.LeaseFrom(ctx)
+			assert.True(t, leased)
+			if tries == 1 {
+				return provider.Feedback{Outcome: provider.Failed}.Err(nil)
+			}
+			return nil
+		}))
+		assert.Equal(t, []any{"c", 1, "c", 2, "c", nil}, seen)
+	})
 }

@@ -104,6 +104,9 @@ func (w *walk) begin(c *Coordinator) *Error {
 		return err
 	}
 	w.l = l
+	if len(c.traces) > 0 {
+		c.traces.begin(w)
+	}
 	w.outer = l.outer(w.ctx)
 	if len(l.pools) > 0 {
 		w.shares = c.slots(w.ctx)
@@ -118,9 +121,7 @@ func (w *walk) invalid(detail string) *Error {
 // refusedBy tells of a refusal and returns it as an error.
 func (w *walk) refusedBy(c *Coordinator, e *Error) error {
 	if w.l != nil {
-		w.l.mu.Lock()
-		w.l.counts.refused(e.Reason)
-		w.l.mu.Unlock()
+		w.l.count(w, e.Reason)
 	}
 	c.traces.refused(w, e)
 	return e
@@ -148,6 +149,10 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 		}
 	}()
 	ctx := w.ctx
+	if traces := ls.l.c.traces; len(traces) > 0 {
+		ctx = traces.try(w)
+		w.tried = ctx
+	}
 	if ls.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, ls.timeout)
