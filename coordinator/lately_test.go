@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,9 +23,9 @@ func TestDecisionsAreCountedOnce(t *testing.T) {
 		Throttle: provider.Throttle{MaxQueue: 2, MaxWait: time.Minute, RPM: 60, MaxInFlight: 2},
 		Retry:    provider.Retry{Base: time.Second}, Breaker: provider.Breaker{Failures: 3, Cooldown: time.Minute}}
 	bubbleWith(t, coordinator.Config{Providers: []provider.Provider{p}}, func(t *testing.T, c *coordinator.Coordinator) {
-		calls := int64(0)
+		var calls atomic.Int64
 		do := func(ctx context.Context, call coordinator.Call, fn func(context.Context) error) error {
-			calls++
+			calls.Add(1)
 			call.Provider = "p"
 			return c.Do(ctx, call, fn)
 		}
@@ -50,7 +51,7 @@ func TestDecisionsAreCountedOnce(t *testing.T) {
 		again := coordinator.Call{Endpoint: "b", Replayable: true}
 		require.Error(t, do(t.Context(), again, answers(provider.Failed, 0))) // three attempts open the circuit
 		require.ErrorIs(t, do(t.Context(), a, never(t)), coordinator.ErrCircuitOpen)
-		calls++
+		calls.Add(1)
 		_, err := c.Execute(t.Context(), coordinator.Call{Provider: "p"}, provider.Query{})
 		require.Error(t, err, "it has no adapter")
 
@@ -68,7 +69,7 @@ func TestDecisionsAreCountedOnce(t *testing.T) {
 		for _, d := range s.Decisions {
 			sum += d.Count
 		}
-		assert.Equal(t, calls, sum)
+		assert.Equal(t, calls.Load(), sum)
 		assert.Equal(t, 0.8, s.RetryBudget, "two of ten")
 		assert.EqualValues(t, 12, s.Lately.Calls)
 		assert.EqualValues(t, 3, s.Lately.Errors)
