@@ -48,8 +48,10 @@ var rows = []row{
 	{"ledger", "it is a contract, which knows no store", []string{"provider"}},
 	{"ledger/sqlite", "it is one store under the contract", []string{"ledger", "provider"}},
 	{"ledger/redis", "it is one store under the contract", []string{"ledger", "provider"}},
-	{"telemetry", "it looks at the core from outside", []string{"coordinator"}},
-	{"console", "it looks at the core from outside", []string{"coordinator"}},
+	{"telemetry", "it looks at the core from outside", []string{"coordinator", "provider"}},
+	{"tracelog", "it looks at the core from outside", []string{"coordinator", "provider"}},
+	{"edge", "it is a user of the core that answers others", []string{"coordinator", "provider"}},
+	{"console", "it looks at the core from outside", []string{"coordinator", "provider"}},
 	{"internal/referee", "it judges limit, so it counts by its own code", []string{"provider"}},
 	{"internal/arrow", "it has no code of its own", nil},
 	{"examples/...", "", []string{"..."}},
@@ -68,7 +70,7 @@ var programs = []string{"examples/...", "bench/..."}
 
 var bans = []ban{
 	{what: "net/http", why: "who calls a provider by other means does not compile HTTP into his program",
-		except: []string{"dialect", "transport", "adapters/...", "telemetry", "console", "ledger/redis", "internal/referee", "examples/...", "bench/..."}},
+		except: []string{"dialect", "transport", "adapters/...", "telemetry", "edge", "console", "ledger/redis", "internal/referee", "examples/...", "bench/..."}},
 	{what: "go.opentelemetry.io/...", why: "who does not measure does not compile OpenTelemetry", except: append([]string{"telemetry"}, programs...)},
 	{what: "database/sql/...", why: "who limits one process needs no store", except: append([]string{"ledger/sqlite"}, programs...)},
 	{what: "modernc.org/...", why: "who limits one process needs no store", except: append([]string{"ledger/sqlite"}, programs...)},
