@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,8 +20,8 @@ const maxLine = 64 << 10
 // indicator is one thing to look up.
 type indicator struct {
 	kind  provider.Kind
-	value string // normal form: what makes two spellings one
-	list  string // the name of the list that it came from
+	value string   // normal form: what makes two spellings one
+	lists []string // the names of the lists that it is in, in order: each gets its record
 }
 
 // junk is a line that is no indicator.
@@ -36,13 +38,29 @@ func (j junk) String() string {
 	return fmt.Sprintf("%s:%d: %q: %s", j.list, j.line, j.text, j.why)
 }
 
-// reading is what was read of all lists together. The zero value is empty.
+// reading is what was read of all lists together. The zero value is empty, and
+// takes what it recognises.
 type reading struct {
+	as   provider.Kind   // what every line is; "": what it looks like
+	only []provider.Kind // what is kept; nil: all
+
 	indicators []indicator
-	duplicates int
+	duplicates int // in one list
+	shared     int // in several lists: asked once for all of them
+	left       int // of kinds that are not kept
 	junk       []junk
 	lists      int
-	seen       map[string]bool // kind and value
+	seen       map[string]int // kind and value, to the place among indicators
+}
+
+// file takes in the list of a file.
+func (r *reading) file(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // it is only read
+	return r.read(name, f)
 }
 
 // read takes in one list, called name. Junk is noted and the rest is taken. The
@@ -86,21 +104,40 @@ func (r *reading) add(list string, n int, line string) {
 		r.reject(list, n, text, "not UTF-8 text")
 		return
 	}
-	kind, value, err := recognise(text)
+	found, err := recogniseAs(r.as, text)
 	if err != nil {
 		r.reject(list, n, text, err.Error())
 		return
 	}
+	for _, f := range found {
+		r.keep(f.kind, f.value, list)
+	}
+}
+
+// keep takes in one indicator of a list.
+func (r *reading) keep(kind provider.Kind, value, list string) {
+	if r.only != nil && !slices.Contains(r.only, kind) {
+		r.left++
+		return
+	}
 	id := string(kind) + " " + value
-	if r.seen[id] {
-		r.duplicates++
+	if at, ok := r.seen[id]; ok {
+		i := &r.indicators[at]
+		if slices.Contains(i.lists, list) {
+			r.duplicates++
+			return
+		}
+		if len(i.lists) == 1 {
+			r.shared++
+		}
+		i.lists = append(i.lists, list)
 		return
 	}
 	if r.seen == nil {
-		r.seen = make(map[string]bool)
+		r.seen = make(map[string]int)
 	}
-	r.seen[id] = true
-	r.indicators = append(r.indicators, indicator{kind, value, list})
+	r.seen[id] = len(r.indicators)
+	r.indicators = append(r.indicators, indicator{kind, value, []string{list}})
 }
 
 // reject notes a line that is no indicator. Only its beginning is kept.

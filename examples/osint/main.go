@@ -1,6 +1,6 @@
-// Command osint looks indicators up (IP addresses, domains, hashes) at every
-// provider of the catalogue that takes their kind, through one coordinator: each
-// provider at the pace that it allows, none waiting for another.
+// Command osint looks indicators up (IP addresses, domains, URLs, hashes, e-mail
+// addresses) at every provider of the catalogue that takes their kind, through one
+// coordinator: each provider at the pace that it allows, none waiting for another.
 //
 //	go run ./examples/osint
 //
@@ -15,15 +15,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
-	"time"
+	"syscall"
 
-	"github.com/headgate/headgate/adapters/catalog"
-	"github.com/headgate/headgate/coordinator"
-	"github.com/headgate/headgate/internal/referee"
-	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/examples/internal/stage"
 )
 
 //go:embed indicators.txt
@@ -40,47 +39,97 @@ const (
 // maxComplaints bounds what is told of junk: somebody may give us a photograph.
 const maxComplaints = 100
 
-func main() {
-	os.Exit(run(interruptible, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+// world is what the program has around it.
+type world struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	begin          func() context.Context // called when all is read; its context ends the run
+	hangup         <-chan os.Signal       // each has the user's file read again
+	getenv         func(string) string
+	listen         func() (net.Listener, error) // for the played providers
+	client         *http.Client                 // for the real ones; nil: the default
 }
 
-// interruptible returns a context that the first Ctrl-C ends. The second kills.
+func main() {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	w := world{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		begin: interruptible, hangup: hangup, getenv: os.Getenv, listen: stage.Loopback,
+	}
+	os.Exit(w.run(os.Args[1:]))
+}
+
+// interruptible returns a context that the first Ctrl-C, or a request to end, ends.
+// The second kills.
 func interruptible() context.Context {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx
 }
 
-// run is the program. It calls begin when all is read, and stops cleanly when that
-// context ends; until then Ctrl-C ends it as it ends any program.
-func run(begin func() context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	o, err := parse(args, stdout)
+// run is the program. It stops cleanly when the context of begin ends; until that
+// is called Ctrl-C ends it as it ends any program.
+func (w *world) run(args []string) int {
+	o, err := parse(args, w.stdout)
 	if errors.Is(err, errHelp) {
 		return exitOK
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "osint: %v (osint -h tells more)\n", err)
+		fmt.Fprintf(w.stderr, "osint: %v (osint -h tells more)\n", err)
 		return exitUsage
 	}
-	r, err := o.read(stdin)
+	all, err := sources()
 	if err != nil {
-		fmt.Fprintf(stderr, "osint: %v\n", err)
-		return exitUsage
+		return w.fail(exitFailed, err)
 	}
-	complain(stderr, r.junk)
+	chosen, err := o.choose(all)
+	if err != nil {
+		return w.fail(exitUsage, err)
+	}
+	if o.list {
+		return w.list(o, chosen)
+	}
+	r, err := o.read(w.stdin)
+	if err != nil {
+		return w.fail(exitUsage, err)
+	}
+	complain(w.stderr, r.junk)
 	if len(r.indicators) == 0 {
-		fmt.Fprintln(stderr, "osint: nothing to look up: want IP addresses, domains, URLs or hashes")
-		return exitUsage
+		return w.fail(exitUsage, errors.New(nothing(r)))
 	}
-	told := stdout
-	if o.json {
-		told = stderr
-	}
-	code, err := lookUp(begin(), o, r, stdout, stderr, told)
+	targets, err := plan(chosen, r.indicators)
 	if err != nil {
-		fmt.Fprintf(stderr, "osint: %v\n", err)
+		return w.fail(exitFailed, err)
+	}
+	if len(targets) == 0 {
+		return w.fail(exitUsage, errors.New("no provider that was chosen takes these: osint -list tells what each takes"))
+	}
+	code, err := w.lookUp(o, r, targets)
+	if err != nil {
+		return w.fail(code, err)
 	}
 	return code
+}
+
+// fail tells an error. Each of several that are joined has its line.
+func (w *world) fail(code int, err error) int {
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(w.stderr, "osint: %s\n", strings.TrimSuffix(line, "\n"))
+	}
+	return code
+}
+
+// tell tells what is amiss and does not end the run.
+func (w *world) tell(format string, args ...any) {
+	fmt.Fprintf(w.stderr, "osint: "+format+"\n", args...)
+}
+
+func nothing(r *reading) string {
+	if r.left > 0 {
+		return fmt.Sprintf("nothing to look up: -kinds leaves %d %s out", r.left, plural(r.left, "indicator", "indicators"))
+	}
+	return "nothing to look up: want IP addresses, domains, URLs, hashes or e-mail addresses"
 }
 
 func complain(w io.Writer, all []junk) {
@@ -93,82 +142,10 @@ func complain(w io.Writer, all []junk) {
 	}
 }
 
-// lookUp does the job on what was read. Told is where the table goes.
-func lookUp(ctx context.Context, o options, r *reading, stdout, stderr, told io.Writer) (code int, err error) {
-	declared, err := catalog.All()
-	if err != nil {
-		return exitFailed, err
-	}
-	targets, err := plan(declared, r.indicators)
-	if err != nil {
-		return exitFailed, err
-	}
-	out, closeOut, err := o.results(stdout)
-	if err != nil {
-		return exitUsage, err
-	}
-	defer func() {
-		if e := closeOut(); e != nil && err == nil {
-			code, err = exitFailed, e
-		}
-	}()
-	fmt.Fprintln(told, described(r, targets))
-	judge, err := o.stage(targets, told)
-	if err != nil {
-		return exitFailed, err
-	}
-	if judge != nil {
-		defer judge.Close()
-	}
-	c, err := newCoordinator(targets)
-	if err != nil {
-		return exitFailed, err
-	}
-	s, err := perform(ctx, c, judge, targets, out, stderr)
-	s.write(told)
-	switch {
-	case err != nil:
-		return exitFailed, err
-	case s.stopped:
-		return exitInterrupted, nil
-	case s.answered() == 0:
-		return exitFailed, nil
-	}
-	if o.output == "" && !o.json {
-		fmt.Fprintln(told, "answers: add -json or -o FILE to see them")
-	}
-	return exitOK, nil
-}
-
-// perform asks all targets and sums up.
-func perform(ctx context.Context, c *coordinator.Coordinator, judge *referee.Referee, targets []*target, out *results, stderr io.Writer) (*summary, error) {
-	runCtx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	b := newBoard(targets)
-	stop := watch(stderr, c, b)
-	ask(runCtx, c, targets, func(t *target, l *lookup) {
-		b.done(t, l)
-		if err := out.write(l); err != nil {
-			cancel(fmt.Errorf("the results cannot be written: %w", err)) // no quota is spent on what is lost
-		}
-	})
-	elapsed := time.Since(b.begin)
-	stop()
-	s := summarise(b, c, judge, elapsed)
-	s.stopped = runCtx.Err() != nil && s.givenUp() > 0
-	closing, done := context.WithTimeout(context.Background(), 5*time.Second)
-	defer done()
-	err := c.Shutdown(closing)
-	if cause := context.Cause(runCtx); cause != nil && ctx.Err() == nil {
-		err = cause
-	}
-	return s, err
-}
-
 // described tells what was read and what it comes to.
 func described(r *reading, targets []*target) string {
 	var kinds []string
-	for _, k := range []provider.Kind{provider.IP, provider.Domain, provider.Hash} {
+	for _, k := range allKinds {
 		if n := r.count(k); n > 0 {
 			kinds = append(kinds, fmt.Sprintf("%d %s", n, k))
 		}
@@ -181,6 +158,12 @@ func described(r *reading, targets []*target) string {
 	text := fmt.Sprintf("%d %s (%s)", len(r.indicators), plural(len(r.indicators), "indicator", "indicators"), strings.Join(kinds, ", "))
 	if r.duplicates > 0 {
 		text += fmt.Sprintf(", %d %s done once", r.duplicates, plural(r.duplicates, "duplicate", "duplicates"))
+	}
+	if r.shared > 0 {
+		text += fmt.Sprintf(", %d in several lists asked once", r.shared)
+	}
+	if r.left > 0 {
+		text += fmt.Sprintf(", %d left out by -kinds", r.left)
 	}
 	if n := len(r.junk); n > 0 {
 		text += fmt.Sprintf(", %d %s skipped", n, plural(n, "line", "lines"))

@@ -7,38 +7,43 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/headgate/headgate/provider"
 )
 
-const usage = `usage: osint [flags] [indicator ...]
-
-Looks indicators up (IP addresses, domains, hashes) at every provider that takes
-their kind, each provider at the pace that it allows. Offline, unless -live is
-given: the providers are played on this machine.
-
-  osint                          the list that it ships: 60 public indicators
-  osint 1.1.1[.]1 example.com    these
-  osint -f a.txt -f b.txt        lists, one indicator a line
-  cat list.txt | osint -         the standard input
-
-flags:
-`
-
-const exits = `
-exit code: 0 something was answered, 1 nothing was or the results could not be
-written, 2 wrong usage or nothing to look up, 130 stopped by Ctrl-C.
-`
+// The defaults of what is a time.
+const (
+	defaultTTL  = 24 * time.Hour
+	defaultWait = time.Hour
+)
 
 // options are what the command line says.
 type options struct {
 	files      []string
 	indicators []string
 	stdin      bool
+	as         provider.Kind // what every line is; "": what it looks like
+
+	list, plan bool
 	live       bool
-	json       bool
-	output     string
-	speed      float64 // 0: so that the demo takes about half a minute
+	speed      float64         // 0: so that the demo takes about half a minute
+	providers  []string        // nil: the default ones; "all": every one
+	kinds      []provider.Kind // nil: all
+	config     string
+	resume     string
+	maxCalls   int // 0: no bound
+	wait       time.Duration
+	cache      string // "": the default place with -live, else off; "off": none
+	ttl        time.Duration
+
+	json   bool
+	output string
+	format string // "": by the name of output
 }
 
 // errHelp says that the usage was asked for, and written.
@@ -47,26 +52,7 @@ var errHelp = errors.New("help")
 // parse reads the command line. Usage goes to help when asked for.
 func parse(args []string, help io.Writer) (options, error) {
 	var o options
-	set := flag.NewFlagSet("osint", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // errors are ours to write
-	set.Func("f", "read indicators from `FILE` (- is the standard input); may be given again", func(s string) error {
-		if s == "-" {
-			o.stdin = true
-			return nil
-		}
-		o.files = append(o.files, s)
-		return nil
-	})
-	set.StringVar(&o.output, "o", "", "write the results to `FILE`, as JSON lines; it is overwritten")
-	set.BoolVar(&o.json, "json", false, "write the results to the standard output, as JSON lines; the table goes to the standard error")
-	set.Func("speed", "let the played time pass `N` times as fast (default: so that it takes about 30 s)", func(s string) (err error) {
-		o.speed, err = strconv.ParseFloat(s, 64)
-		if err != nil || !(o.speed > 0) || math.IsInf(o.speed, 0) {
-			return errors.New("want a number above 0")
-		}
-		return nil
-	})
-	set.BoolVar(&o.live, "live", false, "ask the real providers, with keys from the environment; spends your quotas")
+	set := o.flags()
 	err := set.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(help, usage)
@@ -88,15 +74,98 @@ func parse(args []string, help io.Writer) (options, error) {
 	return o, o.check()
 }
 
+// flags defines what parse takes.
+func (o *options) flags() *flag.FlagSet {
+	set := flag.NewFlagSet("osint", flag.ContinueOnError)
+	set.SetOutput(io.Discard) // errors are ours to write
+	set.Func("f", "read indicators from `FILE` (- is the standard input); may be given again", func(s string) error {
+		if s == "-" {
+			o.stdin = true
+			return nil
+		}
+		o.files = append(o.files, s)
+		return nil
+	})
+	set.Func("as", "take every line for the `KIND`: "+kindNames(), func(s string) (err error) {
+		o.as, err = kindOf(s)
+		return err
+	})
+	set.BoolVar(&o.list, "list", false, "list the providers (-providers and -kinds choose) and what each needs, and ask none")
+	set.BoolVar(&o.plan, "plan", false, "tell when the lookups would go and which limits bind, and ask none")
+	set.Func("providers", "ask `A,B,…` only; all: every one of the catalogue", func(s string) error {
+		o.providers = append(o.providers, words(s)...)
+		return nil
+	})
+	set.Func("kinds", "look up indicators of the kinds `A,B,…` only", func(s string) error {
+		for _, name := range words(s) {
+			k, err := kindOf(name)
+			if err != nil {
+				return err
+			}
+			o.kinds = append(o.kinds, k)
+		}
+		return nil
+	})
+	set.StringVar(&o.config, "config", "", "put the limits, keys and switches of `FILE` over the declarations (headgate.yaml)")
+	set.StringVar(&o.resume, "resume", "", "note in `FILE` what is done, and go on where an earlier run with it ended; -o is then continued")
+	set.Func("max-calls", "make at most `N` calls to each provider; what is left is told as not asked", func(s string) (err error) {
+		if o.maxCalls, err = strconv.Atoi(s); err != nil || o.maxCalls < 1 {
+			return errors.New("want a whole number above 0")
+		}
+		return nil
+	})
+	o.wait, o.ttl = defaultWait, defaultTTL
+	set.Func("wait", "refuse at once, with its time, what could go only after `DURATION` from now (default 1h)", above0(&o.wait))
+	set.StringVar(&o.cache, "cache", "", "keep answers in `FILE`, off: nowhere (default, with -live only: osint.db in the user's cache folder)")
+	set.Func("ttl", "take an answer from the cache if it is younger than `DURATION` (default 24h)", above0(&o.ttl))
+	set.StringVar(&o.output, "o", "", "write the results to `FILE`; it is overwritten")
+	set.StringVar(&o.format, "format", "", "write them as `FORMAT`, jsonl or csv (default: csv where the name ends in .csv, else jsonl)")
+	set.BoolVar(&o.json, "json", false, "write the results to the standard output, as JSON lines; the table goes to the standard error")
+	set.Func("speed", "let the played time pass `N` times as fast (default: so that it takes about 30 s)", func(s string) (err error) {
+		o.speed, err = strconv.ParseFloat(s, 64)
+		if err != nil || !(o.speed > 0) || math.IsInf(o.speed, 0) {
+			return errors.New("want a number above 0")
+		}
+		return nil
+	})
+	set.BoolVar(&o.live, "live", false, "ask the real providers, with keys from the environment; spends your quotas")
+	return set
+}
+
+func above0(d *time.Duration) func(string) error {
+	return func(s string) (err error) {
+		if *d, err = time.ParseDuration(s); err != nil || *d <= 0 {
+			return errors.New("want a length of time above 0, such as 90m")
+		}
+		return nil
+	}
+}
+
+// words are the parts of a comma list.
+func words(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
 // check finds what contradicts itself.
 func (o options) check() error {
+	asks := !o.list && !o.plan
 	switch {
+	case o.list && o.plan:
+		return errors.New("-list and -plan: want one of them")
 	case o.live && o.speed != 0:
 		return errors.New("-speed is for played providers: the real ones set their own pace")
-	case o.live && o.output == "" && !o.json:
-		return errors.New("-live spends quotas: say where the answers go, -o FILE or -json")
 	case o.output != "" && o.json:
 		return errors.New("-o and -json: want one place for the results")
+	case !slices.Contains([]string{"", formatJSONL, formatCSV}, o.format):
+		return fmt.Errorf("-format %q: want jsonl or csv", o.format)
+	case o.json && o.format == formatCSV:
+		return errors.New("-json and -format csv: want one format; CSV goes to a file, -o FILE")
+	case asks && o.live && o.output == "" && !o.json:
+		return errors.New("-live spends quotas: say where the answers go, -o FILE or -json")
+	case asks && o.resume != "" && o.output == "" && !o.json:
+		return errors.New("-resume skips what is done: say where the answers go, -o FILE or -json")
+	case asks && o.resume != "" && o.output != "" && same(o.resume, o.output):
+		return errors.New("-resume and -o name one file: want two")
 	}
 	for _, a := range o.indicators {
 		if strings.HasPrefix(a, "-") {
@@ -106,10 +175,27 @@ func (o options) check() error {
 	return nil
 }
 
+func same(a, b string) bool {
+	a, errA := filepath.Abs(a)
+	b, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && a == b
+}
+
+// formatOf is how results are written.
+func (o options) formatOf() string {
+	switch {
+	case o.format != "":
+		return o.format
+	case strings.EqualFold(filepath.Ext(o.output), ".csv"):
+		return formatCSV
+	}
+	return formatJSONL
+}
+
 // read reads all indicators that the options name, the shipped ones where they
 // name none. A file that cannot be read is an error.
 func (o options) read(stdin io.Reader) (*reading, error) {
-	r := new(reading)
+	r := &reading{as: o.as, only: o.kinds}
 	for n, a := range o.indicators {
 		before := len(r.junk)
 		r.add("arguments", n+1, a)
@@ -121,13 +207,7 @@ func (o options) read(stdin io.Reader) (*reading, error) {
 		r.lists++
 	}
 	for _, name := range o.files {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		err = r.read(name, f)
-		f.Close()
-		if err != nil {
+		if err := r.file(name); err != nil {
 			return nil, err
 		}
 	}

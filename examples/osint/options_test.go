@@ -8,9 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/headgate/headgate/adapters/catalog"
-	"github.com/headgate/headgate/provider"
 )
 
 func TestUsage(t *testing.T) {
@@ -37,14 +34,29 @@ func TestUsage(t *testing.T) {
 		{[]string{"-o", filepath.Join(dir, "none", "x"), "1.1.1.1"}, "no such file"},
 		{[]string{"-live"}, "say where the answers go"},
 		{[]string{"-live", "-json", "-speed", "2"}, "-speed is for played providers"},
+		{[]string{"-list", "-plan"}, "want one of them"},
+		{[]string{"-format", "xml"}, "want jsonl or csv"},
+		{[]string{"-json", "-format", "csv"}, "want one format"},
+		{[]string{"-resume", filepath.Join(dir, "r")}, "say where the answers go"},
+		{[]string{"-resume", file, "-o", file}, "name one file: want two"},
+		{[]string{"-max-calls", "0"}, "-max-calls: want a whole number above 0"},
+		{[]string{"-ttl", "0s"}, "-ttl: want a length of time above 0"},
+		{[]string{"-wait", "-1h"}, "-wait: want a length of time above 0"},
+		{[]string{"-kinds", "ip,name"}, "-kinds: no kind: want one of ip, domain"},
+		{[]string{"-as", "x"}, "-as: no kind"},
+		{[]string{"-providers", "shodn,virustotal"}, `-providers: no provider "shodn": is it shodan?`},
+		{[]string{"-providers", "qqqqqq"}, `no provider "qqqqqq" (osint -list tells all)`},
+		{[]string{"-kinds", "email", "1.1.1.1"}, "-kinds leaves 1 indicator out"},
+		{[]string{"-providers", "crt-sh", "1.1.1.1"}, "no provider that was chosen takes these"},
+		{[]string{"-config", filepath.Join(dir, "none")}, "no such file"},
 	} {
 		var stdout, stderr buffer
-		assert.Equal(t, exitUsage, run(t.Context, c.args, strings.NewReader(""), &stdout, &stderr), c.args)
+		assert.Equal(t, exitUsage, quiet(t, &stdout, &stderr).run(c.args), c.args)
 		assert.Contains(t, stderr.String(), c.says, c.args)
 		assert.Empty(t, stdout.String(), c.args)
 	}
 	var stdout, stderr buffer
-	assert.Equal(t, exitOK, run(t.Context, []string{"-h"}, nil, &stdout, &stderr))
+	assert.Equal(t, exitOK, quiet(t, &stdout, &stderr).run([]string{"-h"}))
 	assert.Contains(t, stdout.String(), "usage: osint")
 	assert.Empty(t, stderr.String())
 }
@@ -56,38 +68,25 @@ func TestComplaintsAreBounded(t *testing.T) {
 	assert.Contains(t, b.String(), "and 7 more lines")
 }
 
-// Nothing is sent here: who lacks a key is told apart, by the variable's name.
-func TestLiveNamesTheKeysThatAreMissing(t *testing.T) {
-	declared, err := catalog.All()
-	require.NoError(t, err)
-	targets, err := plan(declared, []indicator{{provider.IP, "1.1.1.1", "l"}, {provider.Domain, "example.com", "l"}})
-	require.NoError(t, err)
-	require.NoError(t, live(targets, func(name string) string {
-		return map[string]string{"SHODAN_API_KEY": "s3cret"}[name]
-	}))
-	for _, x := range targets {
-		switch x.p.Slug {
-		case "virustotal", "urlscan":
-			assert.ErrorContains(t, x.missing, x.p.Auth.Env[0])
-		case "shodan", "crt-sh", "ip-api":
-			assert.NoError(t, x.missing)
+func TestFormatOf(t *testing.T) {
+	for want, o := range map[string][]options{
+		formatCSV:   {{output: "a.csv"}, {output: "a.CSV"}, {format: "csv", output: "x"}},
+		formatJSONL: {{}, {output: "a.jsonl"}, {output: "a.csv", format: "jsonl"}, {json: true}},
+	} {
+		for _, x := range o {
+			assert.Equal(t, want, x.formatOf(), x)
 		}
 	}
-	c, err := newCoordinator(targets)
-	require.NoError(t, err)
-	var told buffer
-	t.Setenv("SHODAN_API_KEY", "s3cret")
-	t.Setenv("VIRUSTOTAL_API_KEY", "")
-	judge, err := options{live: true}.stage(targets, &told)
-	require.NoError(t, err)
-	assert.Nil(t, judge, "nobody plays the real ones")
-	assert.Contains(t, told.String(), "virustotal is not available: no key: set the environment variable VIRUSTOTAL_API_KEY")
-	assert.NotContains(t, told.String(), "shodan is not")
-	assert.NotContains(t, told.String(), "s3cret")
-	var left []string
-	for p := range c.Providers() {
-		left = append(left, p.Slug)
-	}
-	assert.NotContains(t, left, "virustotal")
-	assert.Contains(t, left, "shodan")
+}
+
+func TestNearest(t *testing.T) {
+	there := []string{"shodan", "virustotal", "urlscan", "urlhaus", "urldna", "ip-api"}
+	assert.Equal(t, []string{"shodan"}, nearest("sohdan", there))
+	assert.Equal(t, []string{"ip-api"}, nearest("ipapi", there))
+	assert.Equal(t, []string{"urlscan", "urlhaus", "urldna"}, nearest("url", there))
+	assert.Equal(t, []string{"virustotal"}, nearest("virus", there))
+	assert.Empty(t, nearest("x", there))
+	assert.Equal(t, 0, distance("abc", "abc"))
+	assert.Equal(t, 1, distance("abc", "abd"))
+	assert.Equal(t, 2, distance("abcd", "bcda"))
 }

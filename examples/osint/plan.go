@@ -4,43 +4,60 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
-	"github.com/headgate/headgate/adapters"
 	"github.com/headgate/headgate/provider"
 )
 
-// job is one lookup: an indicator at one endpoint.
+// job is one lookup: an indicator at one endpoint. It is asked once, and every list
+// that wants it gets the answer. That lookups are equal is known before the first is
+// sent, so equal ones are one job: asked once whether or not they would be in flight
+// at the same time, which is more than golang.org/x/sync/singleflight can do, and
+// nothing has to wait for another's answer.
 type job struct {
 	indicator
 	endpoint string
 }
 
+// key names a job of a provider in the resume file, for people, too.
+func (j job) key(slug string) string {
+	return fmt.Sprintf("%s %s %s %s", slug, j.endpoint, j.kind, j.value)
+}
+
 // target is one provider and what it is asked in this run.
 type target struct {
-	p       provider.Provider // as this run declares it
-	limits  []provider.Limit  // its limits, written out
-	adapter *adapters.HTTP
-	missing error // why it cannot be asked; nil: it can
+	source
+	limits  []provider.Limit // its limits, written out
+	adapter provider.Adapter
+	missing error   // why it cannot be asked; nil: it can
+	budget  *budget // nil: no bound
 	jobs    []job
 
 	instants []time.Duration // when its limits would let each job go, see ideals
 	ideal    time.Duration   // the last of them: the least time for all
-	pending  int             // lookups that wait or are out at once
+
+	once   sync.Once
+	digest string // see version
 }
 
-// plan fans the indicators out to every provider that takes their kind, at the
-// first endpoint that does. A provider that takes none is left out.
-func plan(declared []provider.Provider, indicators []indicator) ([]*target, error) {
+// plan fans the indicators out to every provider that takes their kind. A provider
+// that takes none is left out.
+func plan(chosen []source, indicators []indicator) ([]*target, error) {
 	var targets []*target
-	for _, p := range declared {
-		// This job has the time to wait, whatever a declaration says of excess.
-		p.Throttle.Excess = provider.Queue
-		t := &target{p: p}
+	for _, s := range chosen {
+		t := &target{source: s}
+		at := make(map[endpointKey]string)
 		for _, i := range indicators {
-			takes := func(e provider.Endpoint) bool { return slices.Contains(e.Kinds, i.kind) }
-			if at := slices.IndexFunc(p.Endpoints, takes); at >= 0 {
-				t.jobs = append(t.jobs, job{i, p.Endpoints[at].Name})
+			k := endpointKey{i.kind, isIPv6(i)}
+			name, known := at[k]
+			if !known {
+				name = endpointFor(s.p, k)
+				at[k] = name
+			}
+			if name != "" {
+				t.jobs = append(t.jobs, job{i, name})
 			}
 		}
 		if len(t.jobs) == 0 {
@@ -54,28 +71,66 @@ func plan(declared []provider.Provider, indicators []indicator) ([]*target, erro
 	return targets, nil
 }
 
-// measure works out ideal and pending for the declaration in force.
+// endpointKey is what decides at which endpoint an indicator is asked.
+type endpointKey struct {
+	kind provider.Kind
+	ipv6 bool
+}
+
+func isIPv6(i indicator) bool { return i.kind == provider.IP && strings.Contains(i.value, ":") }
+
+// endpointFor is the first endpoint of a provider that takes the kind, is switched
+// on, and needs no more than a value; "": there is none. Where one of its endpoints
+// is named for IPv6, addresses of that version go there, and no others.
+func endpointFor(p provider.Provider, k endpointKey) string {
+	first := ""
+	for _, e := range usable(p) {
+		named := strings.Contains(strings.ToLower(e.Name), "ipv6")
+		switch {
+		case !e.Takes(k.kind) || named && !k.ipv6:
+		case named:
+			return e.Name
+		case first == "":
+			first = e.Name
+		}
+	}
+	return first
+}
+
+// usable are the endpoints that a bulk lookup can ask.
+func usable(p provider.Provider) []provider.Endpoint {
+	return slices.DeleteFunc(slices.Clone(p.Endpoints), func(e provider.Endpoint) bool {
+		return !p.Throttle.Switched(e.Name) || len(p.Needs(e)) > 0
+	})
+}
+
+// kindsOf are the kinds that a bulk lookup can ask a provider for, in their order.
+func kindsOf(p provider.Provider) (kinds []provider.Kind) {
+	for _, k := range allKinds {
+		if slices.ContainsFunc(usable(p), func(e provider.Endpoint) bool { return e.Takes(k) }) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// measure works out ideal for the declaration in force.
 func (t *target) measure() (err error) {
 	if t.limits, err = t.p.Throttle.Expand(); err != nil {
 		return fmt.Errorf("provider %q: %w", t.p.Slug, err)
 	}
 	t.instants = ideals(t.p, t.limits, t.endpoints())
 	t.ideal = last(t.instants)
-	t.pending = pending(t.instants, t.p.Throttle.WithDefaults())
 	return nil
 }
 
-// pending is how many lookups of a provider are handed to the coordinator at a
-// time: so many that its queue never runs dry, never more than it has places, and
-// no more than its limits admit in a tenth of the longest wait. A lookup is then
-// refused for queue_full never, and for too_late only where a quota is spent or
-// the provider is ten times slower than its limits.
-func pending(instants []time.Duration, t provider.Throttle) int {
-	soon := 0
-	for soon < len(instants) && instants[soon] <= t.MaxWait/10 {
-		soon++
-	}
-	return max(1, min(soon, t.MaxQueue))
+// paged tells whether a lookup may be several calls.
+func (t *target) paged() bool {
+	return slices.ContainsFunc(t.jobs, func(j job) bool { return pages(t.p, j.endpoint) })
+}
+
+func pages(p provider.Provider, endpoint string) bool {
+	return slices.ContainsFunc(p.Endpoints, func(e provider.Endpoint) bool { return e.Name == endpoint && e.Paging != nil })
 }
 
 func (t *target) endpoints() []string {

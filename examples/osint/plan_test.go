@@ -10,41 +10,41 @@ import (
 	"github.com/headgate/headgate/provider"
 )
 
-func TestPlanFansOutByKind(t *testing.T) {
-	declared := []provider.Provider{
-		{Slug: "both", Throttle: provider.Throttle{RPS: 1, Excess: provider.Reject}, Endpoints: []provider.Endpoint{
-			{Name: "any", Kinds: []provider.Kind{provider.URL}},
-			{Name: "address", Kinds: []provider.Kind{provider.IP}},
-			{Name: "name", Kinds: []provider.Kind{provider.Domain, provider.IP}},
-		}},
-		{Slug: "emails", Endpoints: []provider.Endpoint{{Name: "e", Kinds: []provider.Kind{provider.Email}}}},
+func of(declared ...provider.Provider) (all []source) {
+	for _, p := range declared {
+		all = append(all, source{base: p, p: p})
 	}
-	ip, name, hash := indicator{provider.IP, "1.1.1.1", "l"}, indicator{provider.Domain, "a.b", "l"}, indicator{provider.Hash, "00", "l"}
-	targets, err := plan(declared, []indicator{ip, name, hash})
-	require.NoError(t, err)
-	require.Len(t, targets, 1, "who takes nothing of it is left out")
-	assert.Equal(t, []job{{ip, "address"}, {name, "name"}}, targets[0].jobs, "the first endpoint that takes the kind")
-	assert.Equal(t, time.Second, targets[0].ideal)
-	assert.Equal(t, provider.Queue, targets[0].p.Throttle.Excess, "this job waits")
-
-	declared[0].Throttle.RPS = -1
-	_, err = plan(declared, []indicator{ip})
-	assert.ErrorContains(t, err, `provider "both"`)
+	return all
 }
 
-func TestPending(t *testing.T) {
-	everySecond := make([]time.Duration, 5000)
-	for i := range everySecond {
-		everySecond[i] = time.Duration(i) * time.Second
-	}
-	throttle := func(places int, wait time.Duration) provider.Throttle {
-		return provider.Throttle{MaxQueue: places, MaxWait: wait}.WithDefaults()
-	}
-	assert.Equal(t, 361, pending(everySecond, throttle(0, 0)), "a tenth of the hour")
-	assert.Equal(t, 20, pending(everySecond, throttle(20, 0)), "no more than there are places")
-	assert.Equal(t, 1000, pending(everySecond, throttle(0, provider.Forever)))
-	assert.Equal(t, 3, pending(everySecond[:3], throttle(0, 0)))
-	assert.Equal(t, 1, pending(nil, throttle(0, 0)), "one is tried, to be told why")
+// named is a target with so many jobs.
+func named(slug string, n int) *target {
+	return &target{source: source{p: provider.Provider{Slug: slug}}, jobs: jobs(n)}
+}
+
+func TestPlanFansOutByKind(t *testing.T) {
+	both := provider.Provider{Slug: "both", Throttle: provider.Throttle{RPS: 1, Off: []string{"off"}}, Endpoints: []provider.Endpoint{
+		{Name: "any", Kinds: []provider.Kind{provider.URL}},
+		{Name: "off", Kinds: []provider.Kind{provider.IP}},
+		{Name: "more", Path: "/{value}/{account}", Kinds: []provider.Kind{provider.IP}},
+		{Name: "address", Kinds: []provider.Kind{provider.IP}},
+		{Name: "name", Kinds: []provider.Kind{provider.Domain, provider.IP}},
+		{Name: "IPv6", Kinds: []provider.Kind{provider.IP}},
+	}}
+	emails := provider.Provider{Slug: "emails", Endpoints: []provider.Endpoint{{Name: "e", Kinds: []provider.Kind{provider.Email}}}}
+	l := []string{"l"}
+	ip, six, name, hash := indicator{provider.IP, "1.1.1.1", l}, indicator{provider.IP, "::1", l}, indicator{provider.Domain, "a.b", l}, indicator{provider.Hash, "00", l}
+	targets, err := plan(of(both, emails), []indicator{ip, six, name, hash})
+	require.NoError(t, err)
+	require.Len(t, targets, 1, "who takes nothing of it is left out")
+	assert.Equal(t, []job{{ip, "address"}, {six, "IPv6"}, {name, "name"}}, targets[0].jobs,
+		"the first endpoint that takes the kind, is on, and needs no more than a value")
+	assert.Equal(t, 2*time.Second, targets[0].ideal)
+	assert.Equal(t, []provider.Kind{provider.IP, provider.Domain, provider.URL}, kindsOf(both))
+
+	both.Throttle.RPS = -1
+	_, err = plan(of(both), []indicator{ip})
+	assert.ErrorContains(t, err, `provider "both"`)
 }
 
 func TestBinding(t *testing.T) {

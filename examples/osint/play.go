@@ -1,16 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
-	"io"
 	"net"
 	"net/http"
-	"os"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/headgate/headgate/adapters"
+	"github.com/headgate/headgate/dialect"
 	"github.com/headgate/headgate/examples/internal/stage"
 	"github.com/headgate/headgate/internal/referee"
 	"github.com/headgate/headgate/provider"
@@ -19,35 +19,44 @@ import (
 // delaySeed makes the played network's delays the same sequence in every run.
 const delaySeed = 1
 
-// play puts a referee on loopback that plays every target with the limits that it
+// errUnplayed is why a provider is not played.
+var errUnplayed = errors.New("it is asked by code of its own, which nobody plays: -live asks the real one")
+
+// play puts a referee on a listener that plays every target with the limits that it
 // declares, all lengths of time divided by speed, and points the targets at it.
-func play(targets []*target, speed float64) (*referee.Referee, error) {
+func play(targets []*target, speed float64, listen func() (net.Listener, error)) (*referee.Referee, error) {
 	begin := time.Now()
 	delay := referee.Delay{Min: stage.Shorten(shortestDelay, speed), Max: stage.Shorten(longestDelay, speed)}
-	plays := make([]referee.Play, len(targets))
-	for i, t := range targets {
+	var plays []referee.Play
+	for _, t := range targets {
+		if t.missing != nil {
+			continue
+		}
 		scaled, limits, err := stage.Scale(t.p, speed)
 		if err != nil {
 			return nil, err
 		}
 		t.p = scaled
-		plays[i] = referee.Play{
-			Provider: scaled, Limits: limits, Go: delay, Back: delay,
+		plays = append(plays, referee.Play{
+			Provider: taciturn(scaled), Limits: limits, Go: delay, Back: delay, Speak: true,
 			Phase:  time.Duration(begin.UnixNano()), // windows begin with the program
 			Answer: answerOf(scaled),
-		}
+		})
 	}
 	judge, err := referee.New(delaySeed, plays...)
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := listen()
 	if err != nil {
 		judge.Close()
 		return nil, fmt.Errorf("no place on loopback for the played providers: %w", err)
 	}
 	judge.Serve(listener)
 	for _, t := range targets {
+		if t.missing != nil {
+			continue
+		}
 		t.adapter, err = adapters.New(t.p, adapters.Options{
 			Client:  judge.Client(),
 			BaseURL: judge.URL(t.p.Slug),
@@ -64,97 +73,81 @@ func play(targets []*target, speed float64) (*referee.Referee, error) {
 	return judge, nil
 }
 
+// taciturn is a provider that does not tell what is left: it could do so in whole
+// seconds only, which are minutes of a time that passes faster.
+func taciturn(p provider.Provider) provider.Provider {
+	p.Dialect.Budgets, p.Dialect.RetryAfter, p.Dialect.Used = nil, nil, nil
+	p.Dialect.Only = true // nor in the conventional headers
+	return p
+}
+
 // answerOf makes the answers of a played provider. What is asked for decides: one
 // in eight has no data, told by 404 where the provider does so, else by an empty
-// list.
+// list. Where the declaration takes that for something else, the referee answers in
+// the provider's own way.
 func answerOf(p provider.Provider) func(referee.Arrival) referee.Answer {
-	none := referee.Answer{Body: "[]"}
-	for _, s := range p.Dialect.Signals {
-		for _, status := range s.Status {
-			if status == http.StatusNotFound && s.Outcome == provider.OK {
-				none = referee.Answer{Status: status, Body: `{"error":"not found"}`, Outcome: provider.OK}
-			}
-		}
+	var none referee.Answer
+	simulated := fmt.Sprintf(`{"simulated":true,"provider":%q,"call":1}`, p.Slug)
+	speaks := means(p, http.StatusOK, simulated)
+	switch {
+	case saysNotFound(p):
+		none = referee.Answer{Status: http.StatusNotFound, Body: `{"error":"not found"}`, Outcome: provider.OK}
+	case means(p, http.StatusOK, "[]"):
+		none = referee.Answer{Body: "[]"}
 	}
 	return func(a referee.Arrival) referee.Answer {
+		if pages(p, a.Endpoint) {
+			return referee.Answer{}
+		}
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(a.Request.URL.RequestURI())) // a hash takes everything
-		if h.Sum32()%8 == 0 {
+		switch {
+		case h.Sum32()%8 == 0:
 			return none
+		case !speaks:
+			return referee.Answer{}
 		}
 		return referee.Answer{Body: fmt.Sprintf(`{"simulated":true,"provider":%q,"call":%d}`, p.Slug, a.N)}
 	}
 }
 
+// saysNotFound tells whether a provider has no data where it answers 404.
+func saysNotFound(p provider.Provider) bool {
+	return slices.ContainsFunc(p.Dialect.Signals, func(s provider.Signal) bool {
+		return slices.Contains(s.Status, http.StatusNotFound) && s.Outcome == provider.OK
+	}) && means(p, http.StatusNotFound, `{"error":"not found"}`)
+}
+
+// means tells whether an answer is ok by a provider's dialect.
+func means(p provider.Provider, status int, body string) bool {
+	res := &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}}
+	return dialect.Read(p.Dialect, res, []byte(body), time.Now()).Outcome == provider.OK
+}
+
 // live points the targets at the real providers. Those that lack a key, or whatever
 // else they ask for, stay without.
-func live(targets []*target, getenv func(string) string) error {
+func live(targets []*target, getenv func(string) string, client *http.Client) error {
 	for _, t := range targets {
-		adapter, err := adapters.New(t.p, adapters.Options{Getenv: getenv})
-		if err != nil {
+		if err := t.connect(getenv, client); err != nil {
 			return err
 		}
-		t.adapter, t.missing = adapter, adapter.Ready()
 	}
 	return nil
 }
 
-// stage sets the scene: the real providers, or a referee that plays them. It tells
-// which, and how long it will take.
-func (o options) stage(targets []*target, told io.Writer) (*referee.Referee, error) {
-	if o.live {
-		if err := live(targets, os.Getenv); err != nil {
-			return nil, err
-		}
-		for _, t := range targets {
-			if t.missing != nil {
-				fmt.Fprintf(told, "%s is not available: %s\n", t.p.Slug, oneLine(t.missing))
-			}
-		}
-		fmt.Fprintln(told, "asking the real providers"+howLong(targets, 1))
-		return nil, nil
+// connected makes the adapter for the real provider.
+func (s *source) connected(getenv func(string) string, client *http.Client) (provider.Adapter, error) {
+	if s.byHand != nil {
+		return s.byHand, nil
 	}
-	var all []provider.Limit
-	for _, t := range targets {
-		all = append(all, t.limits...)
-	}
-	speed, shortest := o.speed, shortestOf(all)
-	if speed == 0 {
-		speed = 1
-		if slow := slowestOf(targets); slow != nil {
-			speed = demoSpeed(slow.ideal, shortest)
-		}
-	}
-	text := "asking providers played on loopback" + howLong(targets, speed)
-	judge, err := play(targets, speed)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintln(told, text)
-	if limit := fastest(shortest); speed > limit {
-		fmt.Fprintf(told, "above speed %g utilisation suffers: timers are late by about 1ms, windows are down to %s\n", limit, short(stage.Shorten(shortest, speed)))
-	}
-	return judge, nil
+	p := s.p
+	p.Throttle = s.base.Throttle // what the user's file says of it is the coordinator's to know
+	return adapters.New(p, adapters.Options{Client: client, Getenv: getenv})
 }
 
-// howLong tells what the slowest target needs, at a speed.
-func howLong(targets []*target, speed float64) string {
-	var text string
-	if speed != 1 {
-		text = fmt.Sprintf(" at %g times the speed", speed)
+func (t *target) connect(getenv func(string) string, client *http.Client) (err error) {
+	if t.adapter, err = t.connected(getenv, client); err == nil {
+		t.missing = ready(t.adapter)
 	}
-	slow := slowestOf(targets)
-	if slow == nil {
-		return text
-	}
-	binding, _ := slow.binding()
-	text += fmt.Sprintf(": the slowest is %s, %d lookups at %d per %s need %s",
-		slow.p.Slug, len(slow.jobs), binding.Max, binding.Per, short(slow.ideal))
-	if speed != 1 {
-		text += fmt.Sprintf(", here %s", short(stage.Shorten(slow.ideal, speed)))
-	}
-	return text
+	return err
 }
-
-// oneLine is a joined error on one line.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

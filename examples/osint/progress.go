@@ -17,13 +17,16 @@ import (
 const (
 	barRefresh  = 120 * time.Millisecond
 	lineRefresh = 2 * time.Second
+
+	mostBars  = 20 // more scroll a terminal
+	mostNames = 8  // of providers in a line
 )
 
 // watch shows how a run gets on: a bar for each provider where w is a terminal,
 // else a line every two seconds. The function that it returns shows the end and
 // returns when nothing more is written.
 func watch(w io.Writer, c *coordinator.Coordinator, b *board) (stop func()) {
-	if isTerminal(w) {
+	if isTerminal(w) && len(b.counts()) <= mostBars {
 		return bars(w, c, b)
 	}
 	return lines(w, b)
@@ -71,6 +74,9 @@ func lines(w io.Writer, b *board) (stop func()) {
 func progressLine(elapsed time.Duration, all []counts) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%6.1fs", elapsed.Seconds())
+	if len(all) > mostNames {
+		return text.String() + "  " + progressOf(all)
+	}
 	for _, n := range all {
 		fmt.Fprintf(&text, "  %s %d/%d", n.slug, n.done, n.total)
 		if n.failed > 0 {
@@ -78,6 +84,29 @@ func progressLine(elapsed time.Duration, all []counts) string {
 		}
 	}
 	return text.String()
+}
+
+// progressOf sums many providers up, with the one that has the most to do.
+func progressOf(all []counts) string {
+	var sum, most counts
+	ended := 0
+	for _, n := range all {
+		sum.total, sum.done, sum.failed = sum.total+n.total, sum.done+n.done, sum.failed+n.failed
+		if n.done == n.total {
+			ended++
+		}
+		if n.left > most.left || n.left == most.left && n.total-n.done > most.total-most.done {
+			most = n
+		}
+	}
+	text := fmt.Sprintf("%d/%d lookups, %d/%d providers are done", sum.done, sum.total, ended, len(all))
+	if sum.failed > 0 {
+		text += fmt.Sprintf(" (%d refused)", sum.failed)
+	}
+	if most.done < most.total {
+		text += fmt.Sprintf("; the slowest: %s %d/%d", most.slug, most.done, most.total)
+	}
+	return text
 }
 
 // bars draws a bar for each provider and what it waits for.

@@ -18,6 +18,18 @@ func TestProgressLine(t *testing.T) {
 	}))
 }
 
+// Many providers are summed up, with the one that takes the longest.
+func TestProgressOfMany(t *testing.T) {
+	var all []counts
+	for range mostNames {
+		all = append(all, counts{slug: "quick", done: 5, total: 5})
+	}
+	assert.Contains(t, progressLine(time.Second, all), "quick 5/5")
+	all = append(all, counts{slug: "slow", done: 3, failed: 2, total: 10, left: time.Hour}, counts{slug: "long", done: 1, total: 90, left: time.Minute})
+	assert.Equal(t, "   1.0s  44/140 lookups, 8/10 providers are done (2 refused); the slowest: slow 3/10", progressLine(time.Second, all))
+	assert.Equal(t, "   1.0s  45/45 lookups, 9/9 providers are done", progressLine(time.Second, append(all[:mostNames:mostNames], all[0])))
+}
+
 func TestNow(t *testing.T) {
 	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	waiting := coordinator.State{At: at, Queue: coordinator.QueueState{Length: 7}}
@@ -39,9 +51,10 @@ func TestNow(t *testing.T) {
 func TestBarsEndThoughTheyAreNotFull(t *testing.T) {
 	c, err := coordinator.New(coordinator.Config{Providers: []provider.Provider{{Slug: "full"}, {Slug: "half"}}})
 	require.NoError(t, err)
-	full := &target{p: provider.Provider{Slug: "full"}, jobs: jobs(2)}
-	half := &target{p: provider.Provider{Slug: "half"}, jobs: jobs(10)}
-	unasked := &target{p: provider.Provider{Slug: "unasked"}, jobs: jobs(1), missing: assert.AnError}
+	full := named("full", 2)
+	half := named("half", 10)
+	unasked := named("unasked", 1)
+	unasked.missing = assert.AnError
 	b := newBoard([]*target{half, full, unasked})
 	var out buffer
 	stop := bars(&out, c, b, mpb.WithAutoRefresh())

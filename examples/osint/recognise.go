@@ -15,7 +15,7 @@ import (
 )
 
 // errJunk is the complaint about what resembles nothing.
-var errJunk = errors.New("no IP address, domain, URL or hash")
+var errJunk = errors.New("no IP address, domain, URL, hash or e-mail address")
 
 var (
 	hexadecimal = regexp.MustCompile(`^[0-9a-fA-F]+$`)
@@ -27,21 +27,50 @@ var (
 // fangs are the spellings that keep an indicator from being clicked on.
 var fangs = strings.NewReplacer(
 	"[.]", ".", "(.)", ".", "{.}", ".", "[dot]", ".", "(dot)", ".", "{dot}", ".", "[DOT]", ".", "(DOT)", ".",
-	"[:]", ":", "[://]", "://", "[/]", "/", `\.`, ".",
+	"[@]", "@", "(@)", "@", "[at]", "@", "(at)", "@", "[:]", ":", "[://]", "://", "[/]", "/", `\.`, ".",
 )
 
+// found is one thing that a line names.
+type found struct {
+	kind  provider.Kind
+	value string
+}
+
 // recognise says what text is, in normal form: an IP address (IPv4 in IPv6 is
-// IPv4), a hash in lower case, a domain in lower case and Punycode. Of a URL it is
-// the host. The error says what is wrong, for a person.
-func recognise(text string) (provider.Kind, string, error) {
+// IPv4), a hash in lower case, a domain in lower case and Punycode, an e-mail
+// address, a URL. Of a URL it is the host, too, and the host alone where the URL
+// says no more than that. The error says what is wrong, for a person.
+func recognise(text string) ([]found, error) {
 	text = fangs.Replace(text)
 	if hexadecimal.MatchString(text) && !numeric.MatchString(text) || len(text) >= 32 && hexadecimal.MatchString(text) {
-		return hash(text)
+		return one(hash(text))
+	}
+	if m := scheme.FindString(text); m == "" && strings.Contains(text, "@") {
+		return one(email(text))
 	}
 	host, err := hostOf(text)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
+	all, err := one(place(text, host))
+	if err != nil {
+		return nil, err
+	}
+	if u, ok := full(text); ok {
+		all = append([]found{{provider.URL, u}}, all...)
+	}
+	return all, nil
+}
+
+func one(kind provider.Kind, value string, err error) ([]found, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []found{{kind, value}}, nil
+}
+
+// place takes the host of text for an address or a name.
+func place(text, host string) (provider.Kind, string, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" {
 			return "", "", errors.New("an address with a zone means something on one machine only")
@@ -51,11 +80,23 @@ func recognise(text string) (provider.Kind, string, error) {
 	if _, err := netip.ParsePrefix(text); err == nil {
 		return "", "", errors.New("a network: want single addresses")
 	}
-	if strings.Contains(host, "@") {
-		return "", "", errors.New("an e-mail address or a login: want an IP address, domain, URL or hash")
-	}
 	name, err := domain(host)
 	return provider.Domain, name, err
+}
+
+// full is text as a URL; false: it is none, or names a host and no more.
+func full(text string) (string, bool) {
+	m := scheme.FindString(text)
+	if m == "" {
+		return "", false
+	}
+	u, err := url.Parse("http://" + text[len(m):])
+	if err != nil || (u.Path == "" || u.Path == "/") && u.RawQuery == "" {
+		return "", false
+	}
+	u.Scheme = strings.NewReplacer("xx", "tt", "**", "tt", "fxp", "ftp").Replace(strings.ToLower(strings.TrimSuffix(m, "://")))
+	u.Host, u.User, u.Fragment = strings.ToLower(u.Host), nil, "" // a login is nobody's business
+	return u.String(), true
 }
 
 // hash takes hexadecimal digits by their number.

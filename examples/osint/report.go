@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/headgate/headgate/coordinator"
 	"github.com/headgate/headgate/internal/referee"
@@ -21,6 +19,8 @@ type summary struct {
 	ideal   time.Duration // the slowest provider's: they run side by side
 	judged  bool          // a referee has counted violations
 	stopped bool          // before all was done
+
+	detailed bool // who cannot be asked is told one by one
 }
 
 // row is one provider.
@@ -33,7 +33,11 @@ type row struct {
 	limits     map[string]int64 // violations by limit, of those that the referee lists
 }
 
-var heads = []string{"provider", "lookups", "answered", "no data", "waited p50", "p95", "elapsed", "ideal", "used", "violations", "refused"}
+// heads are the columns. Those that are optional are shown where a row has something
+// in them.
+var heads = []string{"provider", "lookups", "done before", "answered", "no data", "cached", "not asked", "waited p50", "p95", "elapsed", "ideal", "used", "violations", "refused"}
+
+var optional = []string{"done before", "cached", "not asked"}
 
 // summarise puts together what the board, the coordinator and the referee know.
 func summarise(b *board, c *coordinator.Coordinator, judge *referee.Referee, elapsed time.Duration) *summary {
@@ -49,7 +53,7 @@ func summarise(b *board, c *coordinator.Coordinator, judge *referee.Referee, ela
 				r.reachable = x.t.reachable(r.trip)
 			}
 		}
-		if judge != nil {
+		if judge != nil && x.t.missing == nil {
 			report := judge.Report(x.t.p.Slug)
 			r.arrivals, r.violations = report.Arrivals, report.Violated
 			r.limits = make(map[string]int64)
@@ -66,6 +70,14 @@ func summarise(b *board, c *coordinator.Coordinator, judge *referee.Referee, ela
 func (s *summary) answered() (n int) {
 	for _, r := range s.rows {
 		n += r.answered
+	}
+	return n
+}
+
+// before is how many were done in the run that this one goes on with.
+func (s *summary) before() (n int) {
+	for _, r := range s.rows {
+		n += r.tally.before
 	}
 	return n
 }
@@ -90,20 +102,54 @@ func (s *summary) write(w io.Writer) {
 	}
 	if len(table) > 1 {
 		fmt.Fprintln(w)
-		align(w, table)
+		align(w, compactTable(table))
 	}
 	fmt.Fprintln(w)
 	notes := 0
-	for _, r := range s.rows {
-		for _, note := range r.notes() {
-			fmt.Fprintf(w, "%s: %s\n", r.t.p.Slug, note)
-			notes++
-		}
+	for _, note := range s.notes() {
+		fmt.Fprintln(w, note)
+		notes++
 	}
 	if notes > 0 {
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintln(w, s.total())
+}
+
+// notes are those of all rows.
+func (s *summary) notes() (notes []string) {
+	missing := 0
+	for _, r := range s.rows {
+		if r.t.missing != nil {
+			missing++
+		}
+	}
+	for _, r := range s.rows {
+		if r.t.missing != nil && !s.detailed && missing > fewUnavailable {
+			continue
+		}
+		for _, note := range r.notes() {
+			notes = append(notes, r.t.p.Slug+": "+note)
+		}
+	}
+	if !s.detailed && missing > fewUnavailable {
+		notes = append(notes, fmt.Sprintf("%d providers are not available (osint -list tells why)", missing))
+	}
+	return notes
+}
+
+// compactTable leaves optional columns out that hold nothing.
+func compactTable(table [][]string) [][]string {
+	for _, name := range optional {
+		at := slices.Index(table[0], name)
+		if slices.ContainsFunc(table[1:], func(cells []string) bool { return cells[at] != "0" }) {
+			continue
+		}
+		for i, cells := range table {
+			table[i] = slices.Delete(slices.Clone(cells), at, at+1)
+		}
+	}
+	return table
 }
 
 // cells are the row's; waits are those of lookups that were asked.
@@ -114,7 +160,8 @@ func (r *row) cells(judged bool) []string {
 		violations = fmt.Sprint(r.violations)
 	}
 	return []string{
-		r.t.p.Slug, fmt.Sprint(len(r.t.jobs)), fmt.Sprint(r.answered), fmt.Sprint(r.empty),
+		r.t.p.Slug, fmt.Sprint(len(r.t.jobs)), fmt.Sprint(r.tally.before), fmt.Sprint(r.answered), fmt.Sprint(r.empty),
+		fmt.Sprint(r.cached), fmt.Sprint(r.notAsked),
 		short(percentile(waits, 50)), short(percentile(waits, 95)), short(r.elapsed), short(r.t.ideal),
 		r.used(), violations, reasons(r.refused),
 	}
@@ -123,7 +170,7 @@ func (r *row) cells(judged bool) []string {
 // used is how much of its limits the run used. It has no meaning where the limits
 // cost no time, nor where not every job was answered.
 func (r *row) used() string {
-	if r.t.ideal == 0 || r.answered < len(r.t.jobs) {
+	if r.t.ideal == 0 || r.asked() < len(r.t.jobs) || r.failed > 0 {
 		return "–"
 	}
 	return percent(r.t.ideal, r.elapsed)
@@ -146,7 +193,10 @@ func (r *row) notes() (notes []string) {
 			r.suspicious, plural(r.suspicious, "answer is", "answers are"))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.retryAt)) {
-		add("%s: ask again from %s on", reason, r.retryAt[reason].Format(time.RFC3339))
+		add("%d %s: ask again from %s on", r.refused[reason], reason, r.retryAt[reason].Format(time.RFC3339))
+	}
+	if r.notAsked > 0 {
+		add("%d not asked: its calls of this run are spent (-max-calls)", r.notAsked)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.limits)) {
 		add("the limit %s was broken %d times", name, r.limits[name])
@@ -156,11 +206,12 @@ func (r *row) notes() (notes []string) {
 
 // total is the last line: what it all comes to.
 func (s *summary) total() string {
-	var jobs, failed int
+	var jobs, failed, cached, before, notAsked int
 	var arrivals, violations int64
 	for _, r := range s.rows {
 		if r.t.missing == nil {
-			jobs, failed = jobs+len(r.t.jobs), failed+r.failed
+			jobs, failed, cached = jobs+len(r.t.jobs), failed+r.failed, cached+r.cached
+			before, notAsked = before+r.tally.before, notAsked+r.notAsked
 			arrivals, violations = arrivals+r.arrivals, violations+r.violations
 		}
 	}
@@ -169,18 +220,27 @@ func (s *summary) total() string {
 	if s.judged {
 		parts[0] = fmt.Sprintf("violations: %d in %d calls", violations, arrivals)
 	}
-	if answered == jobs && s.ideal > 0 {
+	used := answered == jobs && cached == 0 && s.ideal > 0 // else the ideal is that of another job
+	if used {
 		parts = append(parts, fmt.Sprintf("utilisation: %s", percent(s.ideal, s.elapsed)))
 	}
 	outcome := fmt.Sprintf("all answered: %d lookups", jobs)
 	switch {
 	case s.stopped:
 		outcome = fmt.Sprintf("stopped: %d of %d lookups answered, %d refused, %d given up", answered, jobs, failed, s.givenUp())
-	case answered < jobs:
+	case answered+before < jobs:
 		outcome = fmt.Sprintf("answered: %d of %d lookups", answered, jobs)
 	}
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{before, "done before"}, {cached, "from the cache"}, {notAsked, "not asked"}} {
+		if x.n > 0 {
+			outcome += fmt.Sprintf(", %d %s", x.n, x.what)
+		}
+	}
 	outcome += " in " + short(s.elapsed)
-	if answered == jobs && s.ideal > 0 {
+	if used {
 		outcome += fmt.Sprintf(" (ideal %s)", short(s.ideal))
 	}
 	return strings.Join(append(parts, outcome), "   ")
@@ -198,71 +258,4 @@ func reasons(refused map[coordinator.Reason]int) string {
 		texts[i] = fmt.Sprintf("%d %s", refused[name], name)
 	}
 	return strings.Join(texts, ", ")
-}
-
-// percentile is the nearest-rank one of sorted values; 0 where there are none.
-func percentile(sorted []time.Duration, p int) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	rank := int(math.Ceil(float64(p) / 100 * float64(len(sorted))))
-	return sorted[max(rank, 1)-1]
-}
-
-// percent rounds down: 100 % is all of it. It is never more: a run that meets the
-// end of a real provider's calendar period can beat an ideal that counts periods
-// from its own begin.
-func percent(part, whole time.Duration) string {
-	if whole <= 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%d %%", int64(float64(min(part, whole))*100/float64(whole)))
-}
-
-// short writes a duration with three digits or so.
-func short(d time.Duration) string {
-	switch {
-	case d == 0:
-		return "0"
-	case d < 10*time.Millisecond:
-		return d.Round(100 * time.Microsecond).String()
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + "s"
-	}
-	return d.Round(time.Second).String()
-}
-
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return one
-	}
-	return more
-}
-
-// align writes a table: the first and the last column to the left, numbers to the
-// right.
-func align(w io.Writer, table [][]string) {
-	widths := make([]int, len(table[0]))
-	for _, cells := range table {
-		for i, c := range cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
-		}
-	}
-	for _, cells := range table {
-		var b strings.Builder
-		for i, c := range cells {
-			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
-			switch i {
-			case 0:
-				b.WriteString(c + space)
-			case len(cells) - 1:
-				b.WriteString("  " + c)
-			default:
-				b.WriteString("  " + space + c)
-			}
-		}
-		fmt.Fprintln(w, b.String())
-	}
 }

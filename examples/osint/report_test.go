@@ -19,10 +19,13 @@ func fixture(t *testing.T) *summary {
 	sliding := func(max int64, per provider.Period) []provider.Limit {
 		return expand(t, provider.Limit{Name: "l", Max: max, Per: per})
 	}
-	fast := &target{p: provider.Provider{Slug: "fast"}, jobs: jobs(3)}
-	slow := &target{p: provider.Provider{Slug: "slow-provider"}, jobs: jobs(101), limits: sliding(1, "100ms"), ideal: 10 * time.Second}
-	spent := &target{p: provider.Provider{Slug: "spent"}, jobs: jobs(9), limits: sliding(4, "1m"), ideal: 2 * time.Minute}
-	keyless := &target{p: provider.Provider{Slug: "unkeyed"}, jobs: jobs(9), missing: errors.New("no key: set\nKEY")}
+	fast := named("fast", 3)
+	slow := named("slow-provider", 101)
+	slow.limits, slow.ideal = sliding(1, "100ms"), 10*time.Second
+	spent := named("spent", 9)
+	spent.limits, spent.ideal = sliding(4, "1m"), 2*time.Minute
+	keyless := named("unkeyed", 9)
+	keyless.missing = errors.New("no key: set\nKEY")
 	var waits []time.Duration
 	for i := range 100 {
 		waits = append(waits, time.Duration(100-i)*100*time.Millisecond)
@@ -54,7 +57,7 @@ spent                9         4        0        9.8s   10s       1s   2m0s     
 slow-provider: at most 90 % can be used, because a call counts until 100ms after its answer, and a round trip takes 10ms
 slow-provider: 1 empty answer is suspicious: it has been seen to answer so when it was overloaded
 slow-provider: the limit l was broken 2 times
-spent: too_late: ask again from 2026-12-01T00:00:00Z on
+spent: 4 too_late: ask again from 2026-12-01T00:00:00Z on
 unkeyed: not available: no key: set; KEY
 
 violations: 2 in 111 calls   answered: 108 of 113 lookups in 13s
@@ -86,31 +89,33 @@ func TestTotal(t *testing.T) {
 	assert.Equal(t, "violations: 0 in 106 calls   stopped: 102 of 104 lookups answered, 1 refused, 1 given up in 13s", s.total())
 }
 
-func TestPercentile(t *testing.T) {
-	var hundred []time.Duration
-	for i := range 100 {
-		hundred = append(hundred, time.Duration(i+1))
-	}
-	assert.EqualValues(t, 50, percentile(hundred, 50))
-	assert.EqualValues(t, 95, percentile(hundred, 95))
-	assert.EqualValues(t, 2, percentile(hundred[:3], 50))
-	assert.EqualValues(t, 3, percentile(hundred[:3], 95))
-	assert.EqualValues(t, 1, percentile(hundred[:1], 1))
-	assert.EqualValues(t, 0, percentile(nil, 95))
+// What an earlier run did, what was kept and what was not asked is told apart, in
+// columns that are there when they are needed.
+func TestReportTellsWhatWasNotAsked(t *testing.T) {
+	x := named("p", 10)
+	x.ideal = time.Second
+	s := &summary{elapsed: time.Second, rows: []row{{tally: tally{t: x, answered: 5, cached: 2, before: 3, notAsked: 2, elapsed: time.Second}}}}
+	var b strings.Builder
+	s.write(&b)
+	assert.Equal(t, `
+provider  lookups  done before  answered  no data  cached  not asked  waited p50  p95  elapsed  ideal  used  violations  refused
+p              10            3         5        0       2          2           0    0       1s     1s     –           –  –
+
+p: 2 not asked: its calls of this run are spent (-max-calls)
+
+violations: – (real providers do not tell)   answered: 5 of 10 lookups, 3 done before, 2 from the cache, 2 not asked in 1s
+`, b.String())
 }
 
-func TestPercentRoundsDown(t *testing.T) {
-	assert.Equal(t, "99 %", percent(999, 1000))
-	assert.Equal(t, "100 %", percent(1000, 1000))
-	assert.Equal(t, "100 %", percent(1001, 1000))
-	assert.Equal(t, "–", percent(1, 0))
-}
-
-func TestShort(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0", 1234 * time.Microsecond: "1.2ms", 30303031: "30ms", time.Second: "1s",
-		1500 * time.Millisecond: "1.5s", 14 * time.Minute: "14m0s", 3*time.Hour + time.Millisecond: "3h0m0s",
-	} {
-		assert.Equal(t, want, short(d))
+// Nobody wants to read of a hundred keys that were never set.
+func TestReportCountsWhoIsUnavailable(t *testing.T) {
+	s := &summary{}
+	for range fewUnavailable + 1 {
+		x := named("p", 1)
+		x.missing = errors.New("no key")
+		s.rows = append(s.rows, row{tally: tally{t: x}})
 	}
+	assert.Equal(t, []string{"6 providers are not available (osint -list tells why)"}, s.notes())
+	s.detailed = true
+	assert.Len(t, s.notes(), 6)
 }

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"fmt"
+	"iter"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/headgate/headgate/batch"
+	"github.com/headgate/headgate/batch/journal"
 	"github.com/headgate/headgate/coordinator"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/registry"
@@ -22,38 +22,17 @@ type lookup struct {
 	result   provider.Result
 	err      *coordinator.Error // nil: it was answered
 	waited   time.Duration      // for its turn
-	asked    bool               // it went at least once
-	broken   bool               // the run ended first
-
-	placed chan struct{} // closed when it has its place in the order
-	once   sync.Once
-}
-
-func (l *lookup) hasPlace() { l.once.Do(func() { close(l.placed) }) }
-
-// lookupKey finds the lookup that a hook is told of in the call's context.
-type lookupKey struct{}
-
-// hooks notes how long each lookup waits, and when it has its place. Hooks run on
-// the goroutine of the lookup, so that its fields need no lock.
-var hooks = coordinator.Trace{
-	Waiting: func(ctx context.Context, _ coordinator.CallInfo, _ coordinator.QueueState) {
-		if l, ok := ctx.Value(lookupKey{}).(*lookup); ok {
-			l.hasPlace()
-		}
-	},
-	Going: func(ctx context.Context, _ coordinator.CallInfo, waited time.Duration) {
-		if l, ok := ctx.Value(lookupKey{}).(*lookup); ok {
-			l.waited, l.asked = waited, true
-			l.hasPlace()
-		}
-	},
+	attempts int                // 0: it was never sent
+	cached   bool
+	broken   bool // the run ended first
 }
 
 // newCoordinator makes the one coordinator of the run, on a registry of its own:
-// the targets that can be asked.
+// the targets that can be asked. What the user's file changes is an override, so
+// that the state tells where each number comes from.
 func newCoordinator(targets []*target) (*coordinator.Coordinator, error) {
 	r := new(registry.Registry)
+	over := make(map[string]provider.Throttle)
 	for _, t := range targets {
 		if t.missing != nil {
 			continue
@@ -61,142 +40,171 @@ func newCoordinator(targets []*target) (*coordinator.Coordinator, error) {
 		if err := r.Register(t.adapter); err != nil {
 			return nil, err
 		}
+		if t.overridden {
+			over[t.p.Slug] = t.p.Throttle
+		}
 	}
-	return coordinator.New(coordinator.Config{Registry: r, Traces: []*coordinator.Trace{&hooks}})
+	return coordinator.New(coordinator.Config{Registry: r, Overrides: over, Traces: []*coordinator.Trace{batch.Trace()}})
+}
+
+// asking is a run: the targets, and where their answers go.
+type asking struct {
+	c       *coordinator.Coordinator
+	targets []*target
+	board   *board
+	out     *results
+	store   *store
+	journal *journal.Journal   // nil: none
+	until   time.Time          // the last instant at which a call may go
+	end     func(cause error)  // ends the run
+	pending map[string]pending // by key
+
+	mu sync.Mutex // guards pending
+}
+
+// pending is a job that was handed over.
+type pending struct {
+	t *target
+	j job
 }
 
 // ask does the jobs of all targets and returns when all are done, or, once ctx has
-// ended, as soon as what is out has come back. Of each target no more goroutines
-// run than it may have pending, and they get their places in the order of the
-// list. done is told of each lookup, from many goroutines.
-func ask(ctx context.Context, c *coordinator.Coordinator, targets []*target, done func(*target, *lookup)) {
+// ended, as soon as what is out has come back. Each target has a batch of its own,
+// so that none waits for another.
+func (a *asking) ask(ctx context.Context) {
+	a.pending = make(map[string]pending)
 	var all sync.WaitGroup
-	for _, t := range targets {
+	for _, t := range a.targets {
 		if t.missing != nil {
 			continue
 		}
+		opt := batch.Options{Until: a.until}
+		if a.journal != nil {
+			opt.Journal = notes{a}
+		}
+		if t.paged() {
+			// One after the other: else the first pages of many lookups take the quota
+			// that the further pages of a few would need, and none has an answer.
+			opt.Ahead = 1
+		}
 		all.Go(func() {
-			var pending errgroup.Group
-			pending.SetLimit(t.pending)
-			for _, j := range t.jobs {
-				l := &lookup{job: j, provider: t.p.Slug, placed: make(chan struct{})}
-				if ctx.Err() != nil {
-					break
-				}
-				pending.Go(func() error {
-					l.run(ctx, c)
-					done(t, l)
-					return nil
-				})
-				<-l.placed
+			for job, res := range batch.Run(ctx, a.c, a.jobs(ctx, t), opt) {
+				a.came(ctx, job, res)
 			}
-			_ = pending.Wait() // no lookup returns an error here: done has it
 		})
 	}
 	all.Wait()
 }
 
-// run does the lookup.
-func (l *lookup) run(ctx context.Context, c *coordinator.Coordinator) {
-	defer l.hasPlace() // or it was refused as it came
-	call := coordinator.Call{Provider: l.provider, Endpoint: l.endpoint, Flow: l.list}
-	query := provider.Query{Kind: l.kind, Value: l.value, Endpoint: l.endpoint}
-	result, err := c.Execute(context.WithValue(ctx, lookupKey{}, l), call, query)
-	l.result = result
-	if err != nil && !errors.As(err, &l.err) {
-		// Execute promises an *Error. If it ever breaks that promise, the lookup must
-		// not pass for answered.
+// jobs is the sequence of what is left to ask a target. What is done, kept or not
+// to be asked is dealt with on the way.
+func (a *asking) jobs(ctx context.Context, t *target) iter.Seq[batch.Job] {
+	return func(yield func(batch.Job) bool) {
+		for _, j := range t.jobs {
+			if ctx.Err() != nil {
+				return
+			}
+			key := j.key(t.p.Slug)
+			if a.journal != nil && a.journal.Done(key) {
+				a.board.before(t)
+				continue
+			}
+			if kept, ok := a.store.get(t, &j); ok {
+				a.deliver(t, &lookup{job: j, provider: t.p.Slug, result: kept, cached: true})
+				a.finished(ctx, key)
+				continue
+			}
+			if !t.budget.reserve() {
+				a.deliver(t, t.unasked(j))
+				continue
+			}
+			a.mu.Lock()
+			a.pending[key] = pending{t, j}
+			a.mu.Unlock()
+			ask := batch.Job{
+				Key:   key,
+				Call:  coordinator.Call{Provider: t.p.Slug, Endpoint: j.endpoint, Flow: j.lists[0]},
+				Query: &provider.Query{Kind: j.kind, Value: j.value, Endpoint: j.endpoint},
+			}
+			if !yield(ask) {
+				return
+			}
+		}
+	}
+}
+
+// came takes in what became of a job that was handed over. When it returns, the
+// answer is where it belongs: only then is it noted as done.
+func (a *asking) came(ctx context.Context, job batch.Job, res batch.Result) {
+	a.mu.Lock()
+	p := a.pending[job.Key]
+	delete(a.pending, job.Key)
+	a.mu.Unlock()
+	l := &lookup{job: p.j, provider: p.t.p.Slug, result: res.Result, waited: res.Waited, attempts: res.Attempts}
+	if res.Err != nil {
+		l.fail(res.Err)
+		l.broken = ctx.Err() != nil && l.err.Reason == coordinator.ReasonCanceled
+	}
+	a.store.put(p.t, l)
+	a.deliver(p.t, l)
+}
+
+// fail notes why there is no answer.
+func (l *lookup) fail(err error) {
+	switch {
+	case errors.Is(err, errMaxCalls):
+		l.err = &coordinator.Error{Provider: l.provider, Reason: reasonMaxCalls, Stage: coordinator.StageEntry, Err: errMaxCalls}
+		if l.attempts--; l.attempts > 0 { // the last was none
+			l.err.Stage, l.err.Attempts = coordinator.StageRetry, l.attempts
+		}
+	case !errors.As(err, &l.err):
+		// A batch promises an *Error, unless its journal fails. It must not pass for
+		// answered.
 		l.err = &coordinator.Error{Provider: l.provider, Reason: coordinator.ReasonUnknown, Err: err}
 	}
-	l.broken = err != nil && ctx.Err() != nil && l.err.Reason == coordinator.ReasonCanceled
 }
 
-// tally counts what became of the lookups of one target.
-type tally struct {
-	t                           *target
-	answered, empty, suspicious int // the last two are part of the first
-	failed                      int // refused, or gone and not answered
-	refused                     map[coordinator.Reason]int
-	retryAt                     map[coordinator.Reason]time.Time // the earliest told, by reason
-	waits                       []time.Duration                  // of lookups that were asked, in order of their ends
-	elapsed                     time.Duration                    // since the run began, at the last end
-}
-
-func (t *tally) done() int { return t.answered + t.failed }
-
-// board holds the tallies of a run. It is safe for concurrent use.
-type board struct {
-	begin time.Time
-
-	mu      sync.Mutex
-	tallies []*tally // by slug
-}
-
-// newBoard begins the run's clock.
-func newBoard(targets []*target) *board {
-	b := &board{begin: time.Now()}
-	for _, t := range targets {
-		b.tallies = append(b.tallies, &tally{
-			t: t, refused: make(map[coordinator.Reason]int), retryAt: make(map[coordinator.Reason]time.Time),
-		})
-	}
-	slices.SortFunc(b.tallies, func(x, y *tally) int { return cmp.Compare(x.t.p.Slug, y.t.p.Slug) })
-	return b
-}
-
-// done takes in one lookup.
-func (b *board) done(t *target, l *lookup) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, x := range b.tallies {
-		if x.t == t {
-			x.add(l, time.Since(b.begin))
-		}
+// deliver counts a lookup and writes it.
+func (a *asking) deliver(t *target, l *lookup) {
+	a.board.done(t, l)
+	if err := a.out.write(l); err != nil {
+		a.end(fmt.Errorf("the results cannot be written: %w", err)) // no quota is spent on what is lost
 	}
 }
 
-func (t *tally) add(l *lookup, elapsed time.Duration) {
-	if l.broken {
-		return // neither done nor failed
-	}
-	t.elapsed = elapsed
-	if l.asked {
-		t.waits = append(t.waits, l.waited)
-	}
-	if l.err != nil {
-		t.failed++
-		t.refused[l.err.Reason]++
-		at, known := t.retryAt[l.err.Reason]
-		if !l.err.RetryAt.IsZero() && (!known || l.err.RetryAt.Before(at)) {
-			t.retryAt[l.err.Reason] = l.err.RetryAt
-		}
-		return
-	}
-	t.answered++
-	if l.result.Empty {
-		t.empty++
-	}
-	if l.result.Suspicious {
-		t.suspicious++
+// finished notes that a job is done without the batch, unless its answer was lost.
+func (a *asking) finished(ctx context.Context, key string) {
+	if a.journal != nil && ctx.Err() == nil {
+		_ = notes{a}.Finished(key) // it ends the run by itself
 	}
 }
 
-// counts is a glance at one target while the run goes on.
-type counts struct {
-	slug                string
-	total, done, failed int
-	left                time.Duration // a lower bound
+// notes is the journal as a batch sees it: one that cannot be written ends the run,
+// and what the results could not take is not done.
+type notes struct{ a *asking }
+
+var _ batch.Journal = notes{}
+
+// Done tells that the job was finished.
+func (n notes) Done(key string) bool { return n.a.journal.Done(key) }
+
+// Began notes that a job is about to be sent.
+func (n notes) Began(key string) error { return n.check(n.a.journal.Began(key)) }
+
+// Failed notes that a job is not done and not in flight.
+func (n notes) Failed(key string) error { return n.check(n.a.journal.Failed(key)) }
+
+// Finished notes that a job is done.
+func (n notes) Finished(key string) error {
+	if err := n.a.out.failed(); err != nil {
+		return err
+	}
+	return n.check(n.a.journal.Finished(key))
 }
 
-func (b *board) counts() []counts {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	elapsed := time.Since(b.begin)
-	var all []counts
-	for _, x := range b.tallies {
-		if x.t.missing == nil {
-			all = append(all, counts{x.t.p.Slug, len(x.t.jobs), x.done(), x.failed, x.t.left(x.done(), elapsed)})
-		}
+func (n notes) check(err error) error {
+	if err != nil {
+		n.a.end(fmt.Errorf("the resume file cannot be written: %w", err))
 	}
-	return all
+	return err
 }
