@@ -144,7 +144,7 @@ func (c *Coordinator) override(ts map[string]provider.Throttle, given []provider
 			continue
 		}
 		declared := e.Provider.Throttle
-		e.Provider.Throttle = ts[slug]
+		e.Provider = e.Provider.WithThrottle(ts[slug])
 		if err := e.Provider.Validate(); err != nil {
 			faults = append(faults, fmt.Errorf("coordinator: override of %q: %w", slug, err))
 			continue

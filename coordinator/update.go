@@ -20,8 +20,7 @@ func (c *Coordinator) Update(slug string, t provider.Throttle) error {
 		return unknown
 	}
 	l.lock()
-	p := l.p
-	p.Throttle = t
+	p := l.p.WithThrottle(t)
 	err := p.Validate()
 	if err == nil {
 		err = l.declare(t)

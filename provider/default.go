@@ -2,6 +2,7 @@ package provider
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -105,4 +106,31 @@ func (r Retry) WithDefaults() Retry {
 	r.Max = cmp.Or(r.Max, max(longest, r.Base))
 	r.Budget = cmp.Or(r.Budget, 0.2)
 	return r
+}
+
+// WithThrottle returns p under another throttle. What only the declared limits gave
+// a meaning to goes with them: that a signal says which is spent (the longest of
+// its scope is, then), and costs in a unit that no limit counts. It shares nothing
+// with p and t that anybody can change; it is not validated.
+func (p Provider) WithThrottle(t Throttle) Provider {
+	p.Throttle = t
+	p = p.Clone()
+	names := p.Throttle.names()
+	if b := t.WithDefaults().BadAnswers; b != nil {
+		names = append(names, b.Name)
+	}
+	for i, s := range p.Dialect.Signals {
+		if !slices.Contains(names, s.Limit) {
+			p.Dialect.Signals[i].Limit = ""
+		}
+	}
+	for _, e := range p.Endpoints {
+		for unit := range e.Cost {
+			counts := func(l Limit) bool { return l.WithDefaults().Unit == unit }
+			if unit != Requests && !slices.ContainsFunc(t.Limits, counts) {
+				delete(e.Cost, unit)
+			}
+		}
+	}
+	return p
 }

@@ -206,6 +206,7 @@ func (o Overrides) Apply(p Provider) (Provider, error) {
 		}
 		p.Auth.Env = c.Keys
 	}
+	p = p.WithThrottle(p.Throttle)
 	for _, e := range p.faults() {
 		field := strings.Replace(nameLimit(p.Throttle, e.Field), "auth.env[", "keys[", 1)
 		d.faults.add(path+"."+field, "%s", e.Problem)

@@ -71,6 +71,28 @@ func TestOverridesDoNotTouchWhatWasDeclared(t *testing.T) {
 	assert.Equal(t, first, again)
 }
 
+// What a dropped limit alone gave a meaning to goes with it.
+func TestADroppedLimitLeavesNothingBehind(t *testing.T) {
+	o, err := ParseOverrides([]byte("providers: {acme: {drop: [credits, day]}}"))
+	require.NoError(t, err)
+	p := declared()
+	p.Dialect.Signals = []Signal{
+		{Status: []int{402}, Outcome: QuotaSpent, Limit: "credits"},
+		{Status: []int{403}, Outcome: QuotaSpent, Limit: "minute"},
+	}
+	require.NoError(t, p.Validate())
+	got, err := o.Apply(p)
+	require.NoError(t, err)
+	assert.Empty(t, got.Dialect.Signals[0].Limit)
+	assert.Equal(t, "minute", got.Dialect.Signals[1].Limit)
+	assert.Empty(t, got.Endpoints[1].Cost)
+	assert.Equal(t, "credits", p.Dialect.Signals[0].Limit, "what was declared is not touched")
+	assert.Len(t, p.Endpoints[1].Cost, 1)
+	require.NoError(t, p.WithThrottle(Throttle{}).Validate())
+	require.NoError(t, p.WithThrottle(p.Throttle).Validate())
+	assert.Equal(t, p, p.WithThrottle(p.Throttle))
+}
+
 func TestOverridesOfOthersChangeTheExcessAlone(t *testing.T) {
 	o, err := ParseOverrides([]byte("excess: reject\nproviders: {other: {off: true}}"))
 	require.NoError(t, err)
@@ -140,7 +162,6 @@ func TestFaultsOfOverridesThatDoNotFit(t *testing.T) {
 		"providers:\n  acme:\n    throttle: {limits: [{name: new, max: 1}]}":          "line 3, column 25: providers.acme.throttle.limits.new.per: is missing",
 		"providers:\n  acme:\n    throttle: {limits: [{name: day, algorithm: gcra}]}": "providers.acme.throttle.limits.day.algorithm: gcra cannot have the calendar period day",
 		"providers:\n  acme:\n    throttle: {max_queue: -1}":                          "line 3, column 27: providers.acme.throttle.max_queue: -1 is negative",
-		"providers:\n  acme:\n    drop: [credits]":                                    "providers.acme.endpoints[1].cost.credits: no limit counts it",
 	} {
 		_, err := apply(t, text)
 		assert.ErrorContains(t, err, want, text)

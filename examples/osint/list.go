@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/coordinator"
 	"github.com/headgate/headgate/provider"
 )
 
@@ -19,18 +20,29 @@ func (w *world) list(o options, chosen []source) int {
 			continue
 		}
 		why := w.unavailable(&s)
+		var pool []string
 		if why == "" {
 			why = "yes"
 			available++
+			pool = w.pool(&s)
 		}
 		table = append(table, []string{s.p.Slug, orNone(texts(kinds)), limitsText(s.p.Throttle), w.keys(s.p), why})
+		for _, key := range pool {
+			table = append(table, []string{"", "", "", key, ""})
+		}
 	}
-	if len(table) == 1 {
+	listed := 0
+	for _, row := range table[1:] {
+		if row[0] != "" {
+			listed++
+		}
+	}
+	if listed == 0 {
 		w.tell("no provider that was chosen takes these kinds")
 		return exitFailed
 	}
 	columns(w.stdout, table)
-	fmt.Fprintf(w.stdout, "\n%d %s, %d available\n", len(table)-1, plural(len(table)-1, "provider", "providers"), available)
+	fmt.Fprintf(w.stdout, "\n%d %s, %d available\n", listed, plural(listed, "provider", "providers"), available)
 	return exitOK
 }
 
@@ -69,6 +81,46 @@ func (w *world) keys(p provider.Provider) string {
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// pool tells what each key of a provider that has several has left. It knows of no
+// other run.
+func (w *world) pool(s *source) []string {
+	a, err := s.connected(w.getenv, w.client)
+	if err != nil {
+		return nil
+	}
+	c, err := newCoordinator([]*target{{source: *s, adapter: a}})
+	if err != nil {
+		return nil
+	}
+	state, err := c.State(s.p.Slug)
+	if err != nil {
+		return nil
+	}
+	return keysLeft(state)
+}
+
+// keysLeft tells what each of several keys has left of its own limits, and until
+// when it rests; nil where a provider has one key, or none.
+func keysLeft(s coordinator.State) (all []string) {
+	if s.KeyCount < 2 {
+		return nil
+	}
+	keys := slices.Clone(s.Keys)
+	slices.SortFunc(keys, func(a, b coordinator.KeyState) int { return strings.Compare(a.Key, b.Key) })
+	for _, k := range keys {
+		var left []string
+		for _, l := range k.Limits {
+			left = append(left, fmt.Sprintf("%d of %d %s per %s", max(0, l.Max-l.Used-l.Held), l.Max, l.Unit, l.Per))
+		}
+		text := k.Key + ": " + orNone(left) + " left"
+		if k.Pause != nil {
+			text += fmt.Sprintf(", rests until %s (%s)", k.Pause.Until.Format("15:04:05"), k.Pause.Why)
+		}
+		all = append(all, text)
+	}
+	return all
 }
 
 // limitsText tells the limits, and of each that is not the provider's own word

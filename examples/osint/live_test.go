@@ -85,6 +85,12 @@ providers:
 	assert.Contains(t, rows["crt-sh"], "no: it has no endpoint to which a value is enough")
 	assert.Contains(t, rows["virustotal"], "30 per 1m")
 	assert.Contains(t, rows["virustotal"], "VT_A, VT_B (set) yes")
+	got, _ = lines(map[string]string{"VT_A": "x", "VT_B": "y"}, "-config", config, "-providers", "virustotal")
+	assert.Contains(t, got.stdout, "VT_A: 30 of 30 requests per 1m, 500 of 500 requests per day, ")
+	assert.Contains(t, got.stdout, "VT_B: 30 of 30 requests per 1m, ")
+	assert.Contains(t, got.stdout, "\n1 provider, 1 available\n")
+	got, _ = lines(map[string]string{"VT_A": "x", "VT_B": "x"}, "-config", config, "-providers", "virustotal")
+	assert.Contains(t, got.stdout, "no: environment variables VT_A and VT_B hold the same key")
 }
 
 // A user's file with faults: each is told with its place, and nothing is asked.
@@ -107,6 +113,24 @@ func TestFaultyConfig(t *testing.T) {
 		assert.Contains(t, stderr.String(), says, text)
 		assert.Empty(t, stdout.String(), text)
 	}
+}
+
+// Several keys of one provider are a pool: their rates add up, and the summary tells
+// what each has left.
+func TestSeveralKeysAddUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := connect(t, nil, "virustotal")
+		n.keys["VT_A"], n.keys["VT_B"] = "one", "two"
+		config := file(t, "headgate.yaml", "providers: {virustotal: {keys: [VT_A, VT_B]}}")
+		begin := time.Now()
+		got := n.run(t, "-providers", "virustotal", "-config", config, "-cache", "off", "-json", "-f", list(t, 16))
+		assert.Equal(t, exitOK, got.code)
+		assert.Less(t, time.Since(begin), 2*time.Minute, "eight a minute")
+		assert.GreaterOrEqual(t, time.Since(begin), time.Minute)
+		assert.Contains(t, got.stderr, "virustotal: VT_A: ")
+		assert.Contains(t, got.stderr, "492 of 500 requests per day")
+		assert.NotContains(t, got.stderr+got.stdout, "two")
+	})
 }
 
 // The user's limits hold, and the state says that they are his.

@@ -31,6 +31,7 @@ type row struct {
 	arrivals   int64            // as the referee counted them
 	violations int64            // likewise
 	limits     map[string]int64 // violations by limit, of those that the referee lists
+	keys       []string         // what each of several keys has left
 }
 
 // heads are the columns. Those that are optional are shown where a row has something
@@ -49,7 +50,7 @@ func summarise(b *board, c *coordinator.Coordinator, judge *referee.Referee, ela
 		if x.t.missing == nil {
 			s.ideal = max(s.ideal, x.t.ideal)
 			if state, err := c.State(x.t.p.Slug); err == nil {
-				r.trip = state.RoundTrip
+				r.trip, r.keys = state.RoundTrip, keysLeft(state)
 				r.reachable = x.t.reachable(r.trip)
 			}
 		}
@@ -128,7 +129,7 @@ func (s *summary) notes() (notes []string) {
 		if r.t.missing != nil && !s.detailed && missing > fewUnavailable {
 			continue
 		}
-		for _, note := range r.notes() {
+		for _, note := range append(r.notes(), r.keys...) {
 			notes = append(notes, r.t.p.Slug+": "+note)
 		}
 	}
