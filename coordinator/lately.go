@@ -101,7 +101,8 @@ func (l *lane) lastMinute() (x Lately) {
 	}
 	var answered, came int64
 	now := int64(l.now.Mono / time.Second)
-	for _, s := range l.lately.seconds {
+	for i := range l.lately.seconds {
+		s := &l.lately.seconds[i]
 		if s.at > now-int64(len(l.lately.seconds)) {
 			x.Calls += int64(s.went)
 			x.Errors += int64(s.errors)
@@ -119,12 +120,14 @@ func (l *lane) lastMinute() (x Lately) {
 	}
 	var counts [128]int64
 	var sum int64
-	for _, h := range l.lately.trips {
-		if h.at > int64(l.now.Mono/(10*time.Second))-int64(len(l.lately.trips)) {
-			for i, n := range h.counts {
-				counts[i] += int64(n)
-				sum += int64(n)
-			}
+	for i := range l.lately.trips {
+		h := &l.lately.trips[i]
+		if h.at <= int64(l.now.Mono/(10*time.Second))-int64(len(l.lately.trips)) {
+			continue
+		}
+		for i := range h.counts {
+			counts[i] += int64(h.counts[i])
+			sum += int64(h.counts[i])
 		}
 	}
 	x.P50, x.P99 = quantile(&counts, (sum+1)/2), quantile(&counts, (99*sum+99)/100)

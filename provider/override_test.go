@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -181,7 +180,7 @@ func TestOverridesTellAllFaultsAtOnce(t *testing.T) {
 	assert.Equal(t, 3, strings.Count(err.Error(), "line "))
 	_, err = apply(t, "providers: {acme: {drop: [x], endpoints: {y: true}, throttle: {max_queue: -1}}}")
 	var all interface{ Unwrap() []error }
-	require.True(t, errors.As(err, &all))
+	require.ErrorAs(t, err, &all)
 	assert.Len(t, all.Unwrap(), 3)
 }
 
