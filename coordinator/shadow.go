@@ -159,7 +159,8 @@ func (s *shadow) copyBreaker(l *lane, leases map[*Lease]*Lease) {
 
 func (s *shadow) copyWaiting(l *lane) {
 	for _, x := range l.waiters() {
-		ls := &Lease{l: s.lane, walk: x.walk, route: s.routeLike(l, x.route.routeKey), cost: x.cost, wait: &wait{deadline: x.wait.deadline}}
+		w := &walk{call: x.walk.call, l: s.lane, place: x.walk.place} // its own goroutine goes on with the real one
+		ls := &Lease{l: s.lane, walk: w, route: s.routeLike(l, x.route.routeKey), cost: x.cost, wait: &wait{deadline: x.wait.deadline}}
 		for _, o := range x.wait.options {
 			ls.wait.options = append(ls.wait.options, &option{route: s.routeLike(l, o.route.routeKey), cost: o.cost})
 		}

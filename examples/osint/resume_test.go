@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +33,12 @@ func (c *counted) note(p *referee.Play) {
 		c.mu.Unlock()
 		return answer(a)
 	}
+}
+
+func (c *counted) copy() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.n)
 }
 
 // A run that is stopped, again and again, goes on: no lookup is lost, the results
@@ -109,10 +116,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 		require.Equal(t, exitInterrupted, n.runUntil(ctx, t, args("first")...).code)
 		kept, err := os.ReadFile(filepath.Join(dir, "second.jsonl"))
 		require.NoError(t, err)
-		asked := make(map[string]int)
-		for path, times := range calls.n {
-			asked[path] = times
-		}
+		asked := calls.copy()
 
 		got := n.run(t, args("second")...)
 		assert.Equal(t, exitOK, got.code, got.stderr)
@@ -126,7 +130,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 		assert.Len(t, results, lookups, "none comes twice")
 		assert.Positive(t, strings.Count(string(kept), "\n"))
 		inFlight := 0
-		for path, times := range calls.n {
+		for path, times := range calls.copy() {
 			if times > 1 {
 				inFlight++
 				name := path[strings.LastIndex(path, "/")+1:]
