@@ -85,7 +85,9 @@ func TestPoolsCapACategoryAndAll(t *testing.T) {
 		all.Wait()
 		assert.Equal(t, 3, m.most["geo"])
 		assert.Equal(t, 5, m.most["*"])
-		assert.LessOrEqual(t, time.Since(start), 84*time.Second, "5 at a time, but for the last of geo")
+		// 80 s, if geo's calls were never fewer than half of those in flight; what is left
+		// of them at the end goes three at a time.
+		assert.LessOrEqual(t, time.Since(start), 90*time.Second)
 		s, _ = c.State("a")
 		assert.Zero(t, s.Pools[0].Used+s.Pools[1].Used+s.Pools[1].Waiting)
 	})

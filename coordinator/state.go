@@ -21,7 +21,7 @@ type LimitState struct {
 	Unit    string          `json:"unit"`
 	Max     int64           `json:"max"`
 	Used    int64           `json:"used"` // charged and still counting
-	Held    int64           `json:"held"` // of calls that have no answer yet
+	Held    int64           `json:"held"` // of calls that have no answer yet; none where they count as they are sent
 	Per     provider.Period `json:"per,omitempty"`
 	ResetAt time.Time       `json:"reset_at,omitzero"` // when units come back; zero: none is out
 	Origin  string          `json:"origin"`            // declared | overridden | learned | assumed | pacing (our courtesy)
@@ -309,6 +309,9 @@ func (k KeyState) busy() (share float64) {
 
 func (g *limitGate) state() *LimitState {
 	u := g.rule.Usage(g.l.now)
+	if g.rule.Sent() {
+		u.Held = 0 // used already
+	}
 	s := &LimitState{Name: g.d.Name, Unit: g.d.Unit, Max: g.maxNow(), Used: u.Used, Held: u.Held, Per: g.d.Per, Origin: "declared"}
 	switch {
 	case g.notBefore > g.l.now.Mono:

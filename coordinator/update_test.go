@@ -76,7 +76,7 @@ func TestUpdateKeepsWhatALimitKnows(t *testing.T) {
 		"to leaky":         {ten(), ten(by(provider.LeakyBucket)), want{1, 4, 2, 1}},
 		"from bucket":      {ten(by(provider.TokenBucket)), ten(), want{4, 4, 2, 10}},
 		"from fixed":       {ten(by(provider.FixedWindow)), ten(), want{4, 4, 2, 10}},
-		"to counted: sent": {ten(), ten(sent), want{4, 6, 2, 10}},
+		"to counted: sent": {ten(), ten(sent), want{4, 6, 0, 10}},
 		"another name":     {ten(), ten(named("y")), want{10, 0, 0, 10}},
 		"by key":           {ten(), ten(scoped(provider.ScopeKey)), want{10, 0, 0, 10}},
 	} {

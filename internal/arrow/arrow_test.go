@@ -50,7 +50,7 @@ var rows = []row{
 	{"ledger/redis", "it is one store under the contract", []string{"ledger", "provider"}},
 	{"telemetry", "it looks at the core from outside", []string{"coordinator", "provider"}},
 	{"tracelog", "it looks at the core from outside", []string{"coordinator", "provider"}},
-	{"edge", "it is a user of the core that answers others", []string{"coordinator", "provider"}},
+	{"edge", "it is a user of the core that answers others", []string{"coordinator", "provider", "registry"}},
 	{"console", "it looks at the core from outside", []string{"coordinator", "provider"}},
 	{"internal/referee", "it judges limit, so it counts by its own code", []string{"provider"}},
 	{"internal/arrow", "it has no code of its own", nil},
