@@ -29,7 +29,7 @@ func TestStateOfALimit(t *testing.T) {
 		"sliding": {ten(), step{0, 3, 0}, step{3, 0, 61*second + 1}, step{3, 0, 61*second + 1}},
 		"fixed":   {ten(by(provider.FixedWindow)), step{0, 3, 0}, step{3, 0, 60*second + 600*ms}, step{3, 0, 60*second + 600*ms}},
 		"bucket":  {ten(by(provider.TokenBucket)), step{0, 3, 0}, step{3, 0, 7 * second}, step{0, 0, 0}},
-		"sent":    {ten(sent), step{3, 3, 60*second + 1}, step{3, 0, 60*second + 1}, step{3, 0, 60*second + 1}},
+		"sent":    {ten(sent), step{3, 0, 60*second + 1}, step{3, 0, 60*second + 1}, step{3, 0, 60*second + 1}},
 		"cap":     {provider.Throttle{MaxInFlight: 10}, step{0, 3, 0}, step{0, 0, 0}, step{0, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
