@@ -32,14 +32,16 @@ test: setup
 	$(GO) test -timeout 10m -run 'Hour|Alloc|Storm' ./...
 
 # setup brings what the tests need besides Go, where it is missing: a C compiler, for
-# the race detector. A test that needs another program gets its line here.
+# the race detector, and Prometheus's promtool, for the alerts. A test that needs
+# another program gets its line here.
 setup:
 	@$(call need,gcc,gcc libc6-dev,gcc glibc-devel,gcc musl-dev)
+	@$(call need,promtool,prometheus,golang-github-prometheus,prometheus)
 
 # need installs packages (Debian's, Fedora's, Alpine's names) unless a command is there.
 define need
 command -v $(1) >/dev/null || { echo "# setup: installing $(1)"; \
-	if command -v apt-get >/dev/null; then apt-get update -q && apt-get install -qy $(2); \
+	if command -v apt-get >/dev/null; then apt-get update -q && apt-get install -qy --no-install-recommends $(2); \
 	elif command -v dnf >/dev/null; then dnf install -qy $(3); \
 	elif command -v apk >/dev/null; then apk add -q $(4); \
 	else echo "install $(1) by your system's package manager, then run this again" >&2; exit 1; fi; }

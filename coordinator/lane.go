@@ -259,9 +259,11 @@ func (l *lane) take(ls *Lease) {
 	}
 	l.newest = ls
 	l.counts.granted++
-	l.second().went++
+	s := l.second()
+	s.went++
 	if ls.walk.attempts == 0 {
-		l.admitted(ls.route, 1)
+		s.came++
+		l.counts.admitted[ls.route.place]++
 	}
 	if !ls.again {
 		l.budget.called(l.now.Mono)

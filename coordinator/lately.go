@@ -24,6 +24,11 @@ type Lately struct {
 type lately struct {
 	seconds [60]second
 	trips   [7]histogram
+
+	second *second // that of now
+	until  time.Duration
+	trip   *histogram // that of now
+	ten    time.Duration
 }
 
 type second struct {
@@ -40,15 +45,17 @@ type histogram struct {
 }
 
 func (l *lane) second() *second {
-	if l.lately == nil {
-		l.lately = new(lately)
+	x := l.lately
+	if x == nil {
+		x = new(lately)
+		l.lately = x
 	}
-	at := int64(l.now.Mono / time.Second)
-	s := &l.lately.seconds[at%int64(len(l.lately.seconds))]
-	if s.at != at {
-		*s = second{at: at}
+	if l.now.Mono >= x.until {
+		at := int64(l.now.Mono / time.Second)
+		x.second, x.until = &x.seconds[at%int64(len(x.seconds))], time.Duration(at+1)*time.Second
+		*x.second = second{at: at}
 	}
-	return s
+	return x.second
 }
 
 // answeredLately counts an attempt's end.
@@ -61,12 +68,13 @@ func (l *lane) answeredLately(o provider.Outcome, took time.Duration) {
 	if o != provider.OK && o != provider.Rejected {
 		s.errors++
 	}
-	at := int64(l.now.Mono / (10 * time.Second))
-	h := &l.lately.trips[at%int64(len(l.lately.trips))]
-	if h.at != at {
-		*h = histogram{at: at}
+	x := l.lately
+	if l.now.Mono >= x.ten {
+		at := int64(l.now.Mono / (10 * time.Second))
+		x.trip, x.ten = &x.trips[at%int64(len(x.trips))], time.Duration(at+1)*10*time.Second
+		*x.trip = histogram{at: at}
 	}
-	h.counts[bucketOf(took)]++
+	x.trip.counts[bucketOf(took)]++
 }
 
 const (

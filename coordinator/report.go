@@ -161,7 +161,7 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 		if used, told := f.Used[g.d.Unit]; told {
 			charged = max(used, 0)
 		}
-		if (!f.Unanswered || l.isBad(g.d)) && !charges(g.d, f.Outcome) {
+		if (!f.Unanswered || l.isBad(&g.d)) && !charges(&g.d, f.Outcome) {
 			charged = 0
 		}
 		if charged != n {
@@ -187,7 +187,7 @@ func (ls *Lease) chargedAt(g *limitGate) limit.Now {
 	return ls.settled
 }
 
-func charges(d provider.Limit, o provider.Outcome) bool {
+func charges(d *provider.Limit, o provider.Outcome) bool {
 	return len(d.Charges) == 0 || slices.Contains(d.Charges, o)
 }
 
@@ -207,7 +207,7 @@ func (l *lane) correct(ls *Lease, used map[string]int64) {
 	for i, g := range ls.route.limits {
 		gi := ls.route.skip + i
 		n, told := used[g.d.Unit]
-		if !told || ls.cost[gi] == 0 || g.d.Algorithm == provider.InFlight || !charges(g.d, ls.f.Outcome) {
+		if !told || ls.cost[gi] == 0 || g.d.Algorithm == provider.InFlight || !charges(&g.d, ls.f.Outcome) {
 			continue
 		}
 		before := ls.cost[gi]
@@ -309,7 +309,8 @@ func (l *lane) giveBack(ls *Lease) {
 	}
 	l.counts.granted--
 	if ls.walk.attempts == 0 { // it never ran: its refusal is what counts
-		l.admitted(ls.route, -1)
+		l.second().came--
+		l.counts.admitted[ls.route.place]--
 	}
 	l.left(ls)
 }

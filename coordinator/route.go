@@ -98,7 +98,7 @@ func (l *lane) newRoute(id routeKey) *route {
 		return d.Instead && slices.Contains(d.Endpoints, id.endpoint)
 	})
 	for _, d := range l.limits {
-		if len(d.Endpoints) == 0 && instead && !l.isBad(d) || len(d.Endpoints) > 0 && !slices.Contains(d.Endpoints, id.endpoint) {
+		if len(d.Endpoints) == 0 && instead && !l.isBad(&d) || len(d.Endpoints) > 0 && !slices.Contains(d.Endpoints, id.endpoint) {
 			continue
 		}
 		r.limits = append(r.limits, l.gateOf(r, d))
@@ -121,7 +121,7 @@ func (l *lane) newRoute(id routeKey) *route {
 }
 
 // isBad tells that d is the budget of bad answers: it binds every call.
-func (l *lane) isBad(d provider.Limit) bool {
+func (l *lane) isBad(d *provider.Limit) bool {
 	return l.t.BadAnswers != nil && l.t.BadAnswers.Name == d.Name
 }
 

@@ -136,12 +136,6 @@ func (l *lane) refused(w *walk, r Reason) {
 	l.counts.decided[refusedAt{l.place(w.call.Endpoint), r}]++
 }
 
-// admitted counts n calls that went for the first time.
-func (l *lane) admitted(r *route, n int32) {
-	l.counts.admitted[r.place] += int64(n)
-	l.second().came += n
-}
-
 func (l *lane) decisions() (all []Decision) {
 	name := func(place int) string {
 		if place == 0 {
