@@ -26,6 +26,7 @@ type walk struct {
 	attempts  int
 	waited    time.Duration
 	start     time.Duration // when it came, on the lane's clock
+	at        time.Duration // when its last attempt, or its wait for another, ended
 	last      *Lease        // of the last attempt
 	cause     error         // what it returned
 	retry     *retry
@@ -70,7 +71,7 @@ func (w *walk) admit() (*Lease, *Error) {
 		l.tell(events)
 		return nil, refusal
 	}
-	if len(l.c.traces) > 0 {
+	if len(l.c.traces) > 0 && (ls.wait != nil || len(events) > 0) {
 		w.hooked(ls, func() {
 			l.tell(events)
 			if ls.wait != nil {
@@ -86,7 +87,9 @@ func (w *walk) admit() (*Lease, *Error) {
 	ls.waited = w.waited
 	if len(l.c.traces) > 0 {
 		w.hooked(ls, func() {
-			l.tellPending()
+			if ls.wait != nil { // the timer that let it go told nobody
+				l.tellPending()
+			}
 			l.c.traces.going(w, ls)
 		})
 	}
@@ -108,8 +111,8 @@ func (w *walk) join(ls *Lease) {
 	ls.again = w.attempts > 0 || w.outer != nil && w.outer.again
 }
 
-// hooked runs hooks while a call waits or is out: one that panics takes nothing
-// along.
+// hooked runs hooks while a call waits or is out: one that ends the goroutine takes
+// nothing along.
 func (w *walk) hooked(ls *Lease, hooks func()) {
 	done := false
 	defer func() {
@@ -220,6 +223,7 @@ func (l *lane) wait(w *walk, ls *Lease, opens time.Duration, by *queue.Gate) *Er
 	ls.wait.since = l.now.Mono
 	if len(l.c.traces) > 0 {
 		ls.wait.queue = l.queueState()
+		ls.wait.queue.Wait = max(ls.wait.queue.Wait, opens-l.now.Mono)
 	}
 	return nil
 }

@@ -103,6 +103,7 @@ func (w *walk) sleep(d time.Duration, e *Error) *Error {
 	case <-w.ctx.Done():
 	case <-w.l.c.stopped:
 	}
+	w.at = time.Since(w.l.c.origin)
 	return e
 }
 

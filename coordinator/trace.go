@@ -234,7 +234,7 @@ func (ts traces) end(w *walk, e *Error) {
 	if len(ts) == 0 {
 		return
 	}
-	took := time.Since(w.l.c.origin) - w.start
+	took := w.at - w.start
 	for _, t := range ts {
 		t.end(w, e, took)
 	}
@@ -258,7 +258,8 @@ func (ts traces) ended(w *walk, ls *Lease) {
 	if len(ts) == 0 {
 		return
 	}
-	ts.attempt(w, time.Since(w.l.c.origin)-ls.granted.Mono)
+	w.at = time.Since(w.l.c.origin)
+	ts.attempt(w, w.at-ls.granted.Mono)
 	if o := ls.f.Outcome; o == provider.OK {
 		ts.end(w, nil)
 	} else {

@@ -172,6 +172,7 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 	}
 	w.last, w.cause = ls, err
 	took := l.now.Mono - ls.granted.Mono
+	w.at = l.now.Mono
 	if ls.drop == nil {
 		l.release(ls)
 	}
