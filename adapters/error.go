@@ -2,17 +2,15 @@ package adapters
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 
+	"github.com/headgate/headgate/adapters/reach"
 	"github.com/headgate/headgate/provider"
 )
 
@@ -66,7 +64,7 @@ func (h *HTTP) broken(ctx context.Context, e provider.Endpoint, err error, secre
 	case ended != nil:
 		f.Outcome, f.Detail = provider.Canceled, "canceled"
 	default:
-		f.Outcome, f.Detail = provider.Failed, reason(err)
+		f.Outcome, f.Detail = provider.Failed, reach.Reason(err)
 	}
 	return h.failed(e, f, cause)
 }
@@ -77,32 +75,6 @@ type lateError struct{ cause error }
 func (e lateError) Error() string { return "the deadline passed" }
 
 func (e lateError) Unwrap() error { return e.cause }
-
-// reason is err in a word or two, none of them err's own.
-func reason(err error) string {
-	var (
-		timeout     net.Error
-		dns         *net.DNSError
-		certificate *tls.CertificateVerificationError
-	)
-	switch {
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return "timeout"
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "no such host"
-	case errors.As(err, &dns):
-		return "name lookup failed"
-	case errors.As(err, &certificate):
-		return "certificate not trusted"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "connection reset"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "connection closed early"
-	}
-	return "network error"
-}
 
 // clean returns err without the layers of net/http that hold the URL, and
 // withholds it where a text below still holds a secret. errors.Is works on both.

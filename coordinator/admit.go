@@ -179,29 +179,6 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	return l.wait(w, ls, opens, by)
 }
 
-// enterPool is enter for a call that may go with any of several keys.
-func (l *lane) enterPool(w *walk, ls *Lease) *Error {
-	all, heavy := l.options(w)
-	if len(all) == 0 {
-		return l.tooHeavy(w, ls, heavy)
-	}
-	flow := w.flow()
-	for _, o := range all {
-		if l.q.Blocked(l.now.Mono, &o.route.Route, flow, o.cost) == nil {
-			ls.route, ls.cost = o.route, o.cost
-			l.take(ls)
-			l.q.Went(&ls.route.Route, flow, ls.cost)
-			return nil
-		}
-	}
-	ls.wait = &wait{options: all}
-	opens, by := l.opensFor(ls, all)
-	if by == nil {
-		by = l.q.Blocked(l.now.Mono, &all[0].route.Route, flow, all[0].cost)
-	}
-	return l.wait(w, ls, opens, by)
-}
-
 // wait makes a call wait that cannot go before opens, because of the gate by, or
 // refuses it.
 func (l *lane) wait(w *walk, ls *Lease, opens time.Duration, by *queue.Gate) *Error {

@@ -114,6 +114,37 @@ func (g *limitGate) idle(now limit.Now) bool {
 	return g.notBefore <= now.Mono && g.told.until <= now.Mono && g.learned == 0 && !g.Waiting() && g.rule.Idle(now)
 }
 
+// pauseOf is the pause of a scope: the provider's where the call has no such part.
+func (r *route) pauseOf(scope string) *pauseGate {
+	for _, p := range r.pauses[1:] {
+		if p.scope == scope {
+			return p
+		}
+	}
+	return r.pauses[0]
+}
+
+// spentLimit is the limit that an answer calls spent: the named one, else that of
+// the longest window; of several keys each has its own quota, unless it says that
+// the provider's is meant.
+func (l *lane) spentLimit(r *route, f *provider.Feedback) *limitGate {
+	var longest *limitGate
+	var length time.Duration
+	own := len(l.keys) > 0 && r.key != "" && f.Scope != provider.ScopeProvider
+	for _, g := range r.limits {
+		if g.d.Name == f.Limit {
+			return g
+		}
+		if own && g.key == "" {
+			continue
+		}
+		if w, _ := g.d.Per.Duration(); g.d.Algorithm != provider.InFlight && w > length {
+			longest, length = g, w
+		}
+	}
+	return longest
+}
+
 // after is now+d without overflow; Never is not an instant.
 func after(now, d time.Duration) time.Duration {
 	if d >= queue.Never-1-now {

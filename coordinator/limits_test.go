@@ -29,7 +29,6 @@ func TestLeaseLimits(t *testing.T) {
 		for _, key := range []string{"x", "y", "x"} {
 			last, err = c.Acquire(t.Context(), coordinator.Call{Provider: "limits-test", Endpoint: "a", Key: key})
 			require.NoError(t, err)
-			defer last.Release()
 		}
 		got := last.Limits()
 		var names []string
@@ -40,6 +39,6 @@ func TestLeaseLimits(t *testing.T) {
 		assert.EqualValues(t, 3, got[0].Held)
 		assert.EqualValues(t, 2, got[2].Used)
 		time.Sleep(time.Hour + 1)
-		assert.Zero(t, last.Limits()[2].Used)
+		assert.Zero(t, last.Limits()[2].Used) // the other two are in a bubble of their own, which ends with the test
 	})
 }

@@ -107,37 +107,6 @@ func (l *lane) pauses(ls *Lease, f *provider.Feedback) {
 	ls.route.keyed.authorized(ls, f)
 }
 
-// pauseOf is the pause of a scope: the provider's where the call has no such part.
-func (r *route) pauseOf(scope string) *pauseGate {
-	for _, p := range r.pauses[1:] {
-		if p.scope == scope {
-			return p
-		}
-	}
-	return r.pauses[0]
-}
-
-// spentLimit is the limit that an answer calls spent: the named one, else that of
-// the longest window; of several keys each has its own quota, unless it says that
-// the provider's is meant.
-func (l *lane) spentLimit(r *route, f *provider.Feedback) *limitGate {
-	var longest *limitGate
-	var length time.Duration
-	own := len(l.keys) > 0 && r.key != "" && f.Scope != provider.ScopeProvider
-	for _, g := range r.limits {
-		if g.d.Name == f.Limit {
-			return g
-		}
-		if own && g.key == "" {
-			continue
-		}
-		if w, _ := g.d.Per.Duration(); g.d.Algorithm != provider.InFlight && w > length {
-			longest, length = g, w
-		}
-	}
-	return longest
-}
-
 // settle ends the hold of a lease's units: they count from at on, as many as the
 // answer told, and none in a limit that does not charge such an answer.
 func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {

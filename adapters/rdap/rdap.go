@@ -27,6 +27,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/adapters/reach"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/registry"
 )
@@ -101,7 +102,7 @@ func New(opt Options) (*Adapter, error) {
 // public is a transport of this package's own that reaches public addresses alone.
 func public() http.RoundTripper {
 	return &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, Control: publicOnly}).DialContext,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, Control: reach.PublicOnly}).DialContext,
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConns:        100, // many servers, few questions to each

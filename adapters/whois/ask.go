@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
-	"syscall"
 
+	"github.com/headgate/headgate/adapters/reach"
 	"github.com/headgate/headgate/provider"
 )
 
@@ -17,7 +16,6 @@ const maxAnswer = 256 << 10
 
 var (
 	errTooLong = errors.New("the answer is longer than 256 KiB")
-	errPrivate = errors.New("the server's address is private")
 )
 
 // ask sends one line and reads the answer to its end. Nothing of an attempt that
@@ -59,7 +57,7 @@ func broken(ctx context.Context, server string, err error, f provider.Feedback) 
 	case ended != nil:
 		f.Outcome, f.Detail = provider.Canceled, "canceled"
 	default:
-		f.Outcome, f.Detail = provider.Failed, reason(err)
+		f.Outcome, f.Detail = provider.Failed, reach.Reason(err)
 	}
 	return fmt.Errorf("whois: %s: %w", server, f.Err(err))
 }
@@ -70,40 +68,3 @@ type lateError struct{ cause error }
 func (e lateError) Error() string { return "the deadline passed" }
 
 func (e lateError) Unwrap() error { return e.cause }
-
-// reason is err in a word or two.
-func reason(err error) string {
-	var (
-		timeout net.Error
-		dns     *net.DNSError
-	)
-	switch {
-	case errors.Is(err, errPrivate):
-		return errPrivate.Error()
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return "timeout"
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "no such host"
-	case errors.As(err, &dns):
-		return "name lookup failed"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "connection reset"
-	}
-	return "network error"
-}
-
-// publicOnly keeps a dialer from private and local addresses. A server's name comes
-// from an answer, so without it whoever writes answers could have this program
-// connect to a service of its own network.
-func publicOnly(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return errPrivate
-	}
-	if ip := at.Addr(); !ip.IsGlobalUnicast() || ip.IsPrivate() {
-		return errPrivate
-	}
-	return nil
-}

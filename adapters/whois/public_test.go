@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/headgate/headgate/adapters/reach"
 )
 
 // An answer that names a host of ours leads nowhere.
@@ -15,7 +17,7 @@ func TestOnlyPublicAddressesAreDialled(t *testing.T) {
 		"127.0.0.1:43": false, "[::1]:43": false, "10.1.2.3:43": false, "192.168.0.1:43": false, "169.254.169.254:43": false,
 		"[fd00::1]:43": false, "[fe80::1]:43": false, "[::ffff:10.0.0.1]:43": false, "0.0.0.0:43": false, "224.0.0.1:43": false, "x": false,
 	} {
-		assert.Equal(t, public, publicOnly("tcp", address, nil) == nil, address)
+		assert.Equal(t, public, reach.PublicOnly("tcp", address, nil) == nil, address)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -23,6 +25,6 @@ func TestOnlyPublicAddressesAreDialled(t *testing.T) {
 	a, err := New(Options{})
 	require.NoError(t, err)
 	_, err = a.dial(t.Context(), "tcp", l.Addr().String())
-	require.ErrorIs(t, err, errPrivate)
-	assert.Equal(t, "the server's address is private", reason(err))
+	require.ErrorIs(t, err, reach.ErrPrivate)
+	assert.Equal(t, "the server's address is private", reach.Reason(err))
 }

@@ -26,6 +26,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/adapters/reach"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/registry"
 )
@@ -75,7 +76,7 @@ func New(opt Options) (*Adapter, error) {
 	}
 	a := &Adapter{p: p, refer: regexp.MustCompile(p.Endpoints[0].Paging.Next.Pattern), dial: opt.Dial}
 	if a.dial == nil {
-		a.dial = (&net.Dialer{Control: publicOnly}).DialContext
+		a.dial = (&net.Dialer{Control: reach.PublicOnly}).DialContext
 	}
 	return a, nil
 }
