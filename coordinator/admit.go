@@ -165,6 +165,7 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	if g == nil {
 		l.take(ls)
 		l.q.Went(&ls.route.Route, flow, ls.cost)
+		l.admitted(w, ls.route)
 		return nil
 	}
 	var ahead []int64
@@ -207,21 +208,24 @@ func (l *lane) wait(w *walk, ls *Lease, opens time.Duration, by *queue.Gate) *Er
 
 // await waits for the turn of a call that is in the queue.
 func (w *walk) await(ls *Lease) *Error {
-	start := time.Now()
 	select {
 	case <-ls.wait.ready:
 	case <-w.ctx.Done():
 	}
 	err := w.ctx.Err()
 	l := w.l
-	w.waited += time.Since(start)
 	if err == nil && ls.wait.refusal == nil {
+		w.waited += ls.granted.Mono - ls.wait.since
+		l.mu.Lock()
+		l.admitted(w, ls.route)
+		l.mu.Unlock()
 		return nil
 	}
 	// The turn, a refusal and the end of the context may have met: the lock says
 	// which came first. A turn that nobody uses any more is given back whole, or
 	// its units would be lost until their windows are over.
 	l.lock()
+	w.waited += l.now.Mono - ls.wait.since
 	refusal := ls.wait.refusal
 	l.abandon(ls)
 	if refusal == nil {

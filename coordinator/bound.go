@@ -54,7 +54,7 @@ func (l *lane) noPlace(w *walk, ls *Lease, opens time.Duration, by *queue.Gate) 
 	case l.t.Excess == provider.Reject:
 		return l.noWait(ls, opens, by)
 	default:
-		return l.refusal(ls, ReasonQueueFull, "every place in the queue is taken", l.soon(max(l.q.Opens(), l.now.Mono)))
+		return l.refusal(ls, ReasonQueueFull, "every place in the queue is taken", l.soon(min(l.q.Opens(), opens)))
 	}
 }
 

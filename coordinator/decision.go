@@ -58,6 +58,15 @@ func (l *lane) refused(w *walk, r Reason) {
 	l.counts.decided[refusedAt{l.place(w.call.Endpoint), r}]++
 }
 
+// admitted counts a call that goes for the first time: when its turn is used, since a
+// turn may meet the end of the call's context, and a count never falls.
+func (l *lane) admitted(w *walk, r *route) {
+	if w.attempts == 0 {
+		l.second().came++
+		l.counts.admitted[r.place]++
+	}
+}
+
 func (l *lane) decisions() (all []Decision) {
 	name := func(place int) string {
 		if place == 0 {

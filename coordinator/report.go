@@ -277,9 +277,5 @@ func (l *lane) giveBack(ls *Lease) {
 		l.judge(ls, breaker.Neither)
 	}
 	l.counts.granted--
-	if ls.walk.attempts == 0 { // it never ran: its refusal is what counts
-		l.second().came--
-		l.counts.admitted[ls.route.place]--
-	}
 	l.left(ls)
 }

@@ -48,6 +48,9 @@ func (w *walk) again(ls *Lease, err error) *Error {
 		left, at := l.maxWait(w), after(l.now.Mono, delay)
 		opens, by := l.opensAgain(w, ls)
 		at = max(at, opens)
+		if left < 0 && other && opens <= l.now.Mono {
+			left = 0 // it need not wait for another key
+		}
 		if l.tooFar(opens, by) || left < 0 || delay > left || at > l.deadline(w, left) || delay > l.t.MaxRetryAfter {
 			may = false
 		}

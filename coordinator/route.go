@@ -235,6 +235,9 @@ func (l *lane) opens(r *route, cost, ahead []int64) (at time.Duration, by *queue
 		if ahead == nil || g.d.Unit != provider.Requests || len(g.d.Charges) > 0 {
 			continue // what those ahead take may come back
 		}
+		if g.key != "" && l.extra > 0 {
+			continue // those ahead may go with another key
+		}
 		if sum := ahead[r.skip+i]; sum > 0 && sum < math.MaxInt64-n {
 			if g.d.Algorithm == provider.LeakyBucket {
 				n = 1 // a heavy call goes at once and keeps its distance afterwards

@@ -115,9 +115,36 @@ func (s *shadow) copyOut(l *lane) map[*Lease]*Lease {
 }
 
 func (s *shadow) copyLease(l *lane, x *Lease) *Lease {
-	return &Lease{l: s.lane, walk: &walk{call: x.walk.call, l: s.lane}, route: s.routeLike(l, x.route.routeKey),
-		cost: x.cost, granted: x.granted, sent: x.sent, settled: x.settled, arrived: x.arrived, used: slices.Clone(x.used),
+	r := s.routeLike(l, x.route.routeKey)
+	return &Lease{l: s.lane, walk: &walk{call: x.walk.call, l: s.lane}, route: r, cost: l.onRoute(r, x, x.cost),
+		granted: x.granted, sent: x.sent, settled: x.settled, arrived: x.arrived, used: l.onRoute(r, x, x.used),
 		state: x.state, early: x.early, all: x.all, f: x.f}
+}
+
+// onRoute is a lease's units by gate of r, the copy of its route as it is now: the
+// lease may have gone before an Update. What no gate counts any more is left out.
+func (l *lane) onRoute(r *route, x *Lease, units []int64) []int64 {
+	if units == nil {
+		return nil
+	}
+	now := make([]int64, len(r.Gates))
+	copy(now[:r.skip], units) // endpoints, keys and pools stay as they are
+	for i, g := range x.route.limits {
+		for j, like := range r.limits {
+			if like.d.Name == g.d.Name && l.inForce(x.route, g) {
+				now[r.skip+j] = units[x.route.skip+i]
+			}
+		}
+	}
+	return now
+}
+
+// inForce tells that calls of a route are counted by g still.
+func (l *lane) inForce(r *route, g *limitGate) bool {
+	if l.general[g.d.Name] == g {
+		return true
+	}
+	return slices.ContainsFunc(r.parts, func(pt *part) bool { return l.parts[pt.id] == pt && pt.limits[g.d.Name] == g })
 }
 
 func (s *shadow) copyLater(l *lane, leases map[*Lease]*Lease) {

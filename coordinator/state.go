@@ -24,6 +24,8 @@ type LimitState struct {
 	Held    int64           `json:"held"` // of calls that have no answer yet; none where they count as they are sent
 	Per     provider.Period `json:"per,omitempty"`
 	ResetAt time.Time       `json:"reset_at,omitzero"` // when units come back; zero: none is out
+	Room    int64           `json:"room"`              // how many there are when none is out: Max, of a token bucket its burst
+	Left    int64           `json:"left"`              // of those; 0 while the provider has said that none is
 	Origin  string          `json:"origin"`            // declared | overridden | learned | assumed | pacing (our courtesy)
 }
 
@@ -205,15 +207,21 @@ func (g *limitGate) state() *LimitState {
 		u.Held = 0 // used already
 	}
 	s := &LimitState{Name: g.d.Name, Unit: g.d.Unit, Max: g.maxNow(), Used: u.Used, Held: u.Held, Per: g.d.Per, Origin: "declared"}
+	s.Room = s.Max
+	if g.d.Algorithm == provider.TokenBucket {
+		s.Room = g.d.Burst
+	}
+	s.Left = max(0, s.Room-u.Used-u.Held)
 	switch {
 	case g.notBefore > g.l.now.Mono:
-		s.Origin = "learned"
+		s.Origin, s.Left = "learned", 0
 		u.ResetAt = max(u.ResetAt, g.notBefore)
 	case g.learned != 0:
 		s.Origin = "learned"
 	case g.told.until > g.l.now.Mono && g.told.rest(u.Held) < g.d.Max-u.Used-u.Held:
 		s.Origin = "learned"
 		s.Used = max(s.Used, s.Max-s.Held-g.told.rest(u.Held))
+		s.Left = max(0, min(s.Left, g.told.rest(u.Held)))
 		u.ResetAt = max(u.ResetAt, g.told.until)
 	case g.overridden():
 		s.Origin = "overridden"

@@ -18,8 +18,10 @@ type CallInfo struct {
 // Trace is told what happens. Each hook may be nil. Hooks run on callers'
 // goroutines, never under a lock and never on the timer; those of one lane's
 // state (Breaker, Paused, Pressure) on that of some caller of that lane, soon
-// after. A slow hook delays the call that runs it, and no other. One that panics
-// breaks no call: it is told once (see Panicked), and asked again the next time.
+// after, so in no certain order: what is true now, State and Pressure say. A slow hook
+// delays the call that runs it, and those that wait for what that call holds meanwhile
+// (a slot, units); what Waiting, Going and Try take is part of its round trip. One that
+// panics breaks no call: it is told once (see Panicked), and asked again the next time.
 type Trace struct {
 	// Begin: a call has come. What it returns takes the place of the call's context,
 	// for hooks and for the function; nil: it stays. Pages of one Execute are calls.

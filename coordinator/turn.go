@@ -135,12 +135,7 @@ func (l *lane) take(ls *Lease) {
 	}
 	l.newest = ls
 	l.counts.granted++
-	s := l.second()
-	s.went++
-	if ls.walk.attempts == 0 {
-		s.came++
-		l.counts.admitted[ls.route.place]++
-	}
+	l.second().went++
 	if !ls.again {
 		l.budget.called(l.now.Mono)
 	}

@@ -104,15 +104,9 @@ func New(cfg Config) (*Edge, error) {
 	return e, nil
 }
 
-// matched is the route of a pattern. It is a handler only to stand in a ServeMux,
-// and never serves.
-type matched string
-
-func (matched) ServeHTTP(http.ResponseWriter, *http.Request) {}
-
 // routes returns a function that finds the endpoint of a request.
 func routes(endpoints []provider.Endpoint) (find func(*http.Request) string, err error) {
-	mux, some := http.NewServeMux(), false
+	mux, names := http.NewServeMux(), make(map[string]string)
 	for _, x := range endpoints {
 		if x.Path == "" {
 			continue
@@ -121,18 +115,17 @@ func routes(endpoints []provider.Endpoint) (find func(*http.Request) string, err
 		if x.Method != "" {
 			pattern = x.Method + " " + pattern
 		}
-		if fault := handle(mux, pattern, matched(x.Name)); fault != nil {
+		if fault := handle(mux, pattern, http.NotFoundHandler()); fault != nil { // it never serves
 			err = errors.Join(err, fmt.Errorf("edge: service: endpoint %q: %v", x.Name, fault))
 		}
-		some = true
+		names[pattern] = x.Name
 	}
-	if !some {
+	if len(names) == 0 {
 		return func(*http.Request) string { return "" }, err
 	}
 	return func(r *http.Request) string {
-		h, _ := mux.Handler(r)
-		name, _ := h.(matched) // else nobody's, or one that only redirects
-		return string(name)
+		_, pattern := mux.Handler(r)
+		return names[pattern] // also of //search, which next may take for /search
 	}, err
 }
 

@@ -78,10 +78,10 @@ func keyLimits(s coordinator.State, declared map[string]provider.Limit) (all []*
 func (x *limitSum) add(s coordinator.State, l coordinator.LimitState, declared provider.Limit) {
 	x.max += l.Max
 	x.declared += declared.Max
-	x.remaining += max(l.Max-l.Used-l.Held, 0)
+	x.remaining += l.Left
 	x.window, _ = l.Per.Duration()
 	x.origins[l.Origin]++
-	busy := min(float64(l.Used+l.Held)/float64(max(l.Max, 1)), 1)
+	busy := float64(l.Room-l.Left) / float64(max(l.Room, 1))
 	if busy >= x.busiest {
 		x.busiest, x.reset = busy, max(l.ResetAt.Sub(s.At), 0)
 	}

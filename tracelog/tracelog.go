@@ -12,8 +12,11 @@ package tracelog
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"time"
 
 	"github.com/headgate/headgate/coordinator"
@@ -121,7 +124,7 @@ func names(c coordinator.CallInfo) []slog.Attr {
 }
 
 func where(c coordinator.CallInfo) (attrs []slog.Attr) {
-	for _, a := range [...]struct{ key, name string }{{"endpoint", c.Endpoint}, {"key", c.Key}, {"flow", c.Flow}} {
+	for _, a := range [...]struct{ key, name string }{{"endpoint", c.Endpoint}, {"key", alias(c.Key)}, {"flow", c.Flow}} {
 		if a.name != "" {
 			attrs = append(attrs, slog.String(a.key, a.name))
 		}
@@ -130,6 +133,20 @@ func where(c coordinator.CallInfo) (attrs []slog.Attr) {
 		attrs = append(attrs, slog.Int("priority", int(c.Priority)))
 	}
 	return attrs
+}
+
+// variable is how aliases look that a declaration has.
+var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+
+// alias is a key's name. Where a provider declares no pool of keys a program may
+// name any, and one that mistakes the key for its alias must not find it in a log:
+// what is not named like a variable is told by its fingerprint.
+func alias(key string) string {
+	if key == "" || variable.MatchString(key) {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return "#" + hex.EncodeToString(sum[:4])
 }
 
 func queueAttrs(q coordinator.QueueState) []slog.Attr {

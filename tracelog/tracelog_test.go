@@ -172,3 +172,14 @@ func TestSilentCosts(t *testing.T) {
 		tr.End(ctx, call, nil, 0)
 	}))
 }
+
+// A key that was put in the place of its alias is told by its fingerprint.
+func TestNoKeyIsTakenForItsAlias(t *testing.T) {
+	var b bytes.Buffer
+	tr := tracelog.New(slog.New(slog.NewJSONHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug})), tracelog.Options{})
+	c, err := coordinator.New(coordinator.Config{Providers: []provider.Provider{{Slug: "p"}}, Traces: []*coordinator.Trace{tr}})
+	require.NoError(t, err)
+	require.NoError(t, c.Do(t.Context(), coordinator.Call{Provider: "p", Key: "sk-live-SECRET"}, func(context.Context) error { return nil }))
+	assert.NotContains(t, b.String(), "SECRET")
+	assert.Contains(t, b.String(), `"key":"#`)
+}
