@@ -273,3 +273,22 @@ func BenchmarkForecast(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/call")
 }
+
+// Calls that went under other limits than are in force now.
+func TestForecastAfterAnUpdate(t *testing.T) {
+	second := provider.Limit{Name: "s", Max: 2, Per: "1s"}
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() { assert.NoError(t, c.Do(t.Context(), to, takes(3*time.Second))) })
+		}
+		synctest.Wait()
+		require.NoError(t, c.Update("p", limits(provider.Limit{Name: "first", Max: 50, Per: "1m"}, provider.Limit{Name: "s", Max: 3, Per: "1s"}, provider.Limit{Name: "cap", Max: 9, Algorithm: provider.InFlight})))
+		demand := coordinator.Demand{Call: to, Calls: 20}
+		f, err := c.ForecastAll(3*time.Second, demand)
+		require.NoError(t, err)
+		exact := c.Rehearse(3*time.Second, demand)
+		sameTimes(t, f, exact, instants(t, c, 3*time.Second, demand), "update")
+		all.Wait()
+	}, declare(limits(second)))
+}

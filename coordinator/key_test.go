@@ -325,3 +325,40 @@ func TestARetryKeepsItsPlaceAtAllKeys(t *testing.T) {
 		assert.Equal(t, []string{"0", "retry"}, order[:2], "one went while it backed off")
 	}, p)
 }
+
+// Whoever pins a key is not refused for those ahead who may go with another.
+func TestThoseAheadMayGoWithAnotherKey(t *testing.T) {
+	p := twoKeys(provider.Limit{Name: "m", Max: 1, Per: "1m", Scope: provider.ScopeKey, Keys: map[string]int64{"B": 100}})
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		var all sync.WaitGroup
+		for range 101 {
+			all.Go(func() { assert.NoError(t, c.Do(t.Context(), to, ok)) })
+		}
+		synctest.Wait()
+		for range 40 { // wait for A and B, and go with B
+			all.Go(func() { assert.NoError(t, c.Do(t.Context(), to, ok)) })
+		}
+		synctest.Wait()
+		all.Go(func() {
+			assert.NoError(t, c.Do(t.Context(), coordinator.Call{Provider: "p", Key: "A", Wait: 2*time.Minute + time.Second}, ok))
+		})
+		all.Wait()
+	}, p)
+}
+
+// Who may not wait goes on with another key that is open now.
+func TestNoWaitGoesOnWithAnotherKey(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		call := to
+		call.Wait = -1
+		var keys []string
+		require.NoError(t, c.Do(t.Context(), call, func(ctx context.Context) error {
+			ls, _ := coordinator.LeaseFrom(ctx)
+			if keys = append(keys, ls.Key()); ls.Key() == "A" {
+				return provider.Feedback{Outcome: provider.Unauthorized}.Err(errDead)
+			}
+			return nil
+		}))
+		assert.Equal(t, []string{"A", "B"}, keys)
+	}, twoKeys(provider.Limit{Name: "s", Max: 100, Per: "1s", Scope: provider.ScopeKey}))
+}

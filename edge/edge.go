@@ -226,6 +226,10 @@ func ownStanding(d provider.Limit, state coordinator.LimitState, client string, 
 // provider's, whose endpoints are "tier/route" and whose keys are clients.
 func (e *Edge) State() (coordinator.State, error) { return e.c.State(e.slug) }
 
+// Coordinator is what holds the limits, to be observed like any other: by package
+// telemetry, say.
+func (e *Edge) Coordinator() *coordinator.Coordinator { return e.c }
+
 // Shutdown refuses who waits and who comes, and waits for those that are being served
 // until ctx ends, whose error it returns then.
 func (e *Edge) Shutdown(ctx context.Context) error { return e.c.Shutdown(ctx) }
