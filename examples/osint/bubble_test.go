@@ -74,9 +74,10 @@ func quiet(t *testing.T, stdout, stderr *buffer) *world {
 	t.Helper()
 	return &world{
 		stdin: strings.NewReader(""), stdout: stdout, stderr: stderr,
-		begin:  t.Context,
-		getenv: func(string) string { return "" },
-		listen: func() (net.Listener, error) { return referee.Listen(), nil },
+		begin:    t.Context,
+		getenv:   func(string) string { return "" },
+		listen:   func() (net.Listener, error) { return referee.Listen(), nil },
+		listenAt: func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) },
 	}
 }
 

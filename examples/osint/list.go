@@ -90,7 +90,7 @@ func (w *world) pool(s *source) []string {
 	if err != nil {
 		return nil
 	}
-	c, err := newCoordinator([]*target{{source: *s, adapter: a}})
+	c, err := newCoordinator([]*target{{source: *s, adapter: a}}, 0)
 	if err != nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // lookUp does the job on what was read: it opens everything, asks, and sums up.
-func (w *world) lookUp(o options, r *reading, targets []*target) (code int, err error) {
+func (w *world) lookUp(o options, r *reading, targets []*target, m *scrape) (code int, err error) {
 	told := w.stdout
 	if o.json {
 		told = w.stderr
@@ -40,6 +40,7 @@ func (w *world) lookUp(o options, r *reading, targets []*target) (code int, err 
 	}
 	defer closing(closeOut, &code, &err)
 	fmt.Fprintln(told, described(r, targets))
+	m.tell(told)
 	resume.tell(told)
 	judge, speed, err := w.set(o, targets, told)
 	if err != nil {
@@ -50,7 +51,10 @@ func (w *world) lookUp(o options, r *reading, targets []*target) (code int, err 
 	}
 	budgeted(targets, o.maxCalls)
 	a := &asking{targets: targets, out: out, store: kept, journal: resume.journal, until: o.deadline(speed)}
-	if a.c, err = newCoordinator(targets); err != nil {
+	if a.c, err = newCoordinator(targets, o.atOnce, m.traces()...); err == nil {
+		err = m.serve(a.c)
+	}
+	if err != nil {
 		return exitFailed, err
 	}
 	stop := w.reloading(o, a, speed)

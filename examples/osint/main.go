@@ -46,8 +46,9 @@ type world struct {
 	begin          func() context.Context // called when all is read; its context ends the run
 	hangup         <-chan os.Signal       // each has the user's file read again
 	getenv         func(string) string
-	listen         func() (net.Listener, error) // for the played providers
-	client         *http.Client                 // for the real ones; nil: the default
+	listen         func() (net.Listener, error)            // for the played providers
+	listenAt       func(addr string) (net.Listener, error) // for -metrics
+	client         *http.Client                            // for the real providers; nil: the default
 }
 
 func main() {
@@ -56,6 +57,7 @@ func main() {
 	w := world{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		begin: interruptible, hangup: hangup, getenv: os.Getenv, listen: stage.Loopback,
+		listenAt: func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) },
 	}
 	os.Exit(w.run(os.Args[1:]))
 }
@@ -105,7 +107,7 @@ func (w *world) run(args []string) int {
 	if len(targets) == 0 {
 		return w.fail(exitUsage, errors.New("no provider that was chosen takes these: osint -list tells what each takes"))
 	}
-	code, err := w.lookUp(o, r, targets)
+	code, err := w.watched(o, r, targets)
 	if err != nil {
 		return w.fail(code, err)
 	}

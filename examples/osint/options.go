@@ -37,13 +37,15 @@ type options struct {
 	config     string
 	resume     string
 	maxCalls   int // 0: no bound
+	atOnce     int // likewise
 	wait       time.Duration
 	cache      string // "": the default place with -live, else off; "off": none
 	ttl        time.Duration
 
-	json   bool
-	output string
-	format string // "": by the name of output
+	json    bool
+	output  string
+	format  string // "": by the name of output
+	metrics string // the address of the scrape; "": none
 }
 
 // errHelp says that the usage was asked for, and written.
@@ -108,12 +110,8 @@ func (o *options) flags() *flag.FlagSet {
 	})
 	set.StringVar(&o.config, "config", "", "put the limits, keys and switches of `FILE` over the declarations (headgate.yaml)")
 	set.StringVar(&o.resume, "resume", "", "note in `FILE` what is done, and go on where an earlier run with it ended; -o is then continued")
-	set.Func("max-calls", "make at most `N` calls to each provider; what is left is told as not asked", func(s string) (err error) {
-		if o.maxCalls, err = strconv.Atoi(s); err != nil || o.maxCalls < 1 {
-			return errors.New("want a whole number above 0")
-		}
-		return nil
-	})
+	set.Func("max-calls", "make at most `N` calls to each provider; what is left is told as not asked", from1(&o.maxCalls))
+	set.Func("at-once", "have at most `N` calls out at once, at all providers together", from1(&o.atOnce))
 	o.wait, o.ttl = defaultWait, defaultTTL
 	set.Func("wait", "refuse at once, with its time, what could go only after `DURATION` from now (default 1h)", above0(&o.wait))
 	set.StringVar(&o.cache, "cache", "", "keep answers in `FILE`, off: nowhere (default, with -live only: osint.db in the user's cache folder)")
@@ -128,8 +126,23 @@ func (o *options) flags() *flag.FlagSet {
 		}
 		return nil
 	})
+	set.Func("metrics", "serve the run's metrics to Prometheus on `ADDR`, as 127.0.0.1:9464 (port 0: a free one), until it ends", func(s string) error {
+		if o.metrics = s; s == "" {
+			return errors.New("want HOST:PORT, as 127.0.0.1:9464")
+		}
+		return nil
+	})
 	set.BoolVar(&o.live, "live", false, "ask the real providers, with keys from the environment; spends your quotas")
 	return set
+}
+
+func from1(n *int) func(string) error {
+	return func(s string) (err error) {
+		if *n, err = strconv.Atoi(s); err != nil || *n < 1 {
+			return errors.New("want a whole number above 0")
+		}
+		return nil
+	}
 }
 
 func above0(d *time.Duration) func(string) error {
@@ -152,6 +165,10 @@ func (o options) check() error {
 	switch {
 	case o.list && o.plan:
 		return errors.New("-list and -plan: want one of them")
+	case !asks && o.metrics != "":
+		return errors.New("-metrics shows a run: -list and -plan ask nobody")
+	case o.plan && o.atOnce > 0:
+		return errors.New("-plan and -at-once: a plan takes each provider by itself, and would be wrong")
 	case o.live && o.speed != 0:
 		return errors.New("-speed is for played providers: the real ones set their own pace")
 	case o.output != "" && o.json:

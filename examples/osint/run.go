@@ -28,9 +28,10 @@ type lookup struct {
 }
 
 // newCoordinator makes the one coordinator of the run, on a registry of its own:
-// the targets that can be asked. What the user's file changes is an override, so
-// that the state tells where each number comes from.
-func newCoordinator(targets []*target) (*coordinator.Coordinator, error) {
+// the targets that can be asked, atOnce calls (0: any number) at a time. What the
+// user's file changes is an override, so that the state tells where each number
+// comes from.
+func newCoordinator(targets []*target, atOnce int, more ...*coordinator.Trace) (*coordinator.Coordinator, error) {
 	r := new(registry.Registry)
 	over := make(map[string]provider.Throttle)
 	for _, t := range targets {
@@ -44,7 +45,11 @@ func newCoordinator(targets []*target) (*coordinator.Coordinator, error) {
 			over[t.p.Slug] = t.p.Throttle
 		}
 	}
-	return coordinator.New(coordinator.Config{Registry: r, Overrides: over, Traces: []*coordinator.Trace{batch.Trace()}})
+	cfg := coordinator.Config{Registry: r, Overrides: over, Traces: append(more, batch.Trace())}
+	if atOnce > 0 {
+		cfg.Pools = map[string]int{"": atOnce}
+	}
+	return coordinator.New(cfg)
 }
 
 // asking is a run: the targets, and where their answers go.
