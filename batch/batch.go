@@ -52,8 +52,8 @@ type Options struct {
 	// sequence's goroutine. nil: none was.
 	Done func(key string) bool
 	// Ahead is how many jobs of one provider are pulled before their results are
-	// taken. Default and maximum: the provider's max_queue, as in force when the run
-	// meets it first.
+	// taken, the one that the sequence has in hand among them. Default and maximum: the
+	// provider's max_queue, as in force when the run meets it first; at least 2.
 	Ahead int
 	// Journal is asked what was done and told what is; see Journal. nil: none.
 	Journal Journal

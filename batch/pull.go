@@ -92,9 +92,9 @@ func (r *run) line(slug string) *line {
 		slug = ""
 	}
 	queue := r.maxQueue(slug)
-	l := &line{run: r, tally: Tally{Provider: slug}, tracks: make(map[trackKey]*track), ahead: queue, places: max(queue*3/4, 1)}
+	l := &line{run: r, tally: Tally{Provider: slug}, tracks: make(map[trackKey]*track), ahead: max(queue-1, 1), places: max(queue*3/4, 1)}
 	if r.opt.Ahead > 0 {
-		l.ahead = min(r.opt.Ahead, queue)
+		l.ahead = max(min(r.opt.Ahead, queue)-1, 1) // and the one in hand
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -97,6 +97,9 @@ func (d *decoder) change(path string, n ast.Node) change {
 			return
 		}
 		d.over(path, v, fields, key, keyNode, value)
+		if list, ok := value.(*ast.SequenceNode); ok && key == "keys" && len(list.Values) == 0 {
+			d.fault(value, at(path, key), "is empty: name at least one variable, or leave it out")
+		}
 	})
 	c.places = d.places
 	return c

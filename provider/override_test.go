@@ -137,6 +137,7 @@ func TestFaultsOfOverridesTheText(t *testing.T) {
 		"providers: {a: {of: true}}": `line 1, column 17: providers.a: unknown key "of": it must be one of off, keys, endpoints, drop, throttle`,
 		"providers: {a: {off: 1}}":   "line 1, column 22: providers.a.off: must be true or false",
 		"providers: {a: {off: true}, a: {off: true}}":                  "line 1, column 29: is no valid YAML: mapping key \"a\" already defined",
+		"providers: {a: {keys: []}}":                                   "line 1, column 23: providers.a.keys: is empty: name at least one variable",
 		"providers: {a: {keys: KEY}}":                                  "line 1, column 23: providers.a.keys: must be a list",
 		"providers: {a: {endpoints: {search: off}}}":                   "line 1, column 37: providers.a.endpoints.search: must be true or false",
 		"providers: {a: {throttle: {rpm: fast}}}":                      "line 1, column 33: providers.a.throttle.rpm: must be a number",

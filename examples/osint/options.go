@@ -115,7 +115,7 @@ func (o *options) flags() *flag.FlagSet {
 	o.wait, o.ttl = defaultWait, defaultTTL
 	set.Func("wait", "refuse at once, with its time, what could go only after `DURATION` from now (default 1h)", above0(&o.wait))
 	set.StringVar(&o.cache, "cache", "", "keep answers in `FILE`, off: nowhere (default, with -live only: osint.db in the user's cache folder)")
-	set.Func("ttl", "take an answer from the cache if it is younger than `DURATION` (default 24h)", above0(&o.ttl))
+	set.Func("ttl", "take an answer from the cache if it is younger than `DURATION`, and keep new ones so long (default 24h)", above0(&o.ttl))
 	set.StringVar(&o.output, "o", "", "write the results to `FILE`; it is overwritten")
 	set.StringVar(&o.format, "format", "", "write them as `FORMAT`, jsonl or csv (default: csv where the name ends in .csv, else jsonl)")
 	set.BoolVar(&o.json, "json", false, "write the results to the standard output, as JSON lines; the table goes to the standard error")
@@ -184,6 +184,13 @@ func (o options) check() error {
 	case asks && o.resume != "" && o.output != "" && same(o.resume, o.output):
 		return errors.New("-resume and -o name one file: want two")
 	}
+	if asks && o.output != "" {
+		for _, name := range append([]string{o.config, o.cache}, o.files...) {
+			if name != "" && name != "off" && same(name, o.output) {
+				return fmt.Errorf("-o %s would overwrite what is read from there: want another file", o.output)
+			}
+		}
+	}
 	for _, a := range o.indicators {
 		if strings.HasPrefix(a, "-") {
 			return fmt.Errorf("%s after an indicator: want flags first", a)
@@ -193,6 +200,11 @@ func (o options) check() error {
 }
 
 func same(a, b string) bool {
+	if infoA, err := os.Stat(a); err == nil { // also by another name
+		if infoB, err := os.Stat(b); err == nil && infoA.Mode().IsRegular() {
+			return os.SameFile(infoA, infoB)
+		}
+	}
 	a, errA := filepath.Abs(a)
 	b, errB := filepath.Abs(b)
 	return errA == nil && errB == nil && a == b

@@ -39,6 +39,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"-json", "-format", "csv"}, "want one format"},
 		{[]string{"-resume", filepath.Join(dir, "r")}, "say where the answers go"},
 		{[]string{"-resume", file, "-o", file}, "name one file: want two"},
+		{[]string{"-f", file, "-o", file}, "would overwrite what is read from there"},
+		{[]string{"-config", file, "-o", filepath.Join(dir, ".", filepath.Base(file))}, "would overwrite what is read from there"},
 		{[]string{"-max-calls", "0"}, "-max-calls: want a whole number above 0"},
 		{[]string{"-at-once", "0"}, "-at-once: want a whole number above 0"},
 		{[]string{"-at-once", "2", "-plan"}, "a plan takes each provider by itself"},

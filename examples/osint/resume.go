@@ -14,7 +14,7 @@ import (
 )
 
 // maxNamed bounds how many lookups are named that may have been asked twice.
-const maxNamed = 20
+const maxNamed = 1000
 
 // resumed is the resume file of a run.
 type resumed struct {

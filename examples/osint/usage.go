@@ -28,10 +28,15 @@ number, a company, a text) is looked up with -as.
 
 A results file has a line for each lookup and list: "ok" and "empty" say that the
 provider was asked and has no data; without "ok" there is an "error", with the time
-at which to ask again. In CSV a cell that a spreadsheet would take for a formula
+at which to ask again. Where -resume asked again there is a further line: the last
+one counts. In CSV a cell that a spreadsheet would take for a formula
 begins with an apostrophe.
 
 SIGHUP reads the -config file again while the run goes on.
+
+A run knows nothing of what an earlier one has spent, -resume and -plan included: wait
+for a minute's window before the same provider is asked again, and mind what is left of
+the day. Give each run an -o of its own.
 
 exit code: 0 something was answered, 1 nothing was or the results could not be
 written, 2 wrong usage or nothing to look up, 130 stopped by Ctrl-C.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -33,8 +34,9 @@ const patience = 100 * time.Millisecond
 
 // Cache is an open cache. It is safe for concurrent use.
 type Cache struct {
-	db  *bbolt.DB
-	ttl time.Duration
+	db      *bbolt.DB
+	ttl     time.Duration
+	damaged atomic.Bool // bbolt has panicked, perhaps with its locks held: Close would wait for ever
 }
 
 // Open opens or makes the file, its folders too, and removes what has expired. ttl
@@ -54,7 +56,7 @@ func Open(path string, ttl time.Duration) (c *Cache, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("cache: %s: %w", path, err)
 	}
-	c = &Cache{db, ttl}
+	c = &Cache{db: db, ttl: ttl}
 	if err := c.sweep(time.Now()); err != nil {
 		_ = db.Close() // the first error counts
 		return nil, fmt.Errorf("cache: %s: %w", path, err)
@@ -65,7 +67,7 @@ func Open(path string, ttl time.Duration) (c *Cache, err error) {
 // Get returns the value of a key, and when it was true; ok: there is one that is
 // young enough. One that is expired is removed.
 func (c *Cache) Get(key string) (value []byte, at time.Time, ok bool, err error) {
-	defer guard(&err)()
+	defer c.guard(&err)()
 	now, expired := time.Now(), false
 	err = c.db.View(func(tx *bbolt.Tx) error {
 		v := tx.Bucket(bucket).Get([]byte(key))
@@ -84,25 +86,29 @@ func (c *Cache) Get(key string) (value []byte, at time.Time, ok bool, err error)
 		return nil
 	})
 	if err == nil && expired {
-		err = c.db.Batch(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Delete([]byte(key)) })
+		err = c.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Delete([]byte(key)) })
 	}
 	return value, at, ok && err == nil, err
 }
 
-// Put keeps a value that was true at an instant. It returns when it is on disk.
+// Put keeps a value that was true at an instant. It returns when it is on disk. No
+// Batch of bbolt: it runs on the goroutine of a timer, where guard does not reach.
 func (c *Cache) Put(key string, value []byte, at time.Time) (err error) {
-	defer guard(&err)()
+	defer c.guard(&err)()
 	stamped := binary.BigEndian.AppendUint64(make([]byte, 0, stamps+len(value)), uint64(at.UnixNano()))
 	stamped = binary.BigEndian.AppendUint64(stamped, uint64(at.Add(c.ttl).UnixNano()))
 	stamped = append(stamped, value...)
-	if err := c.db.Batch(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte(key), stamped) }); err != nil {
+	if err := c.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte(key), stamped) }); err != nil {
 		return fmt.Errorf("cache: %w", err)
 	}
 	return nil
 }
 
-// Close gives the file free.
+// Close gives the file free; that of a damaged one with the end of the process.
 func (c *Cache) Close() (err error) {
+	if c.damaged.Load() {
+		return nil
+	}
 	defer guard(&err)()
 	return c.db.Close()
 }
@@ -136,6 +142,18 @@ func read(v []byte) (at, until time.Time, ok bool) {
 		return at, until, false
 	}
 	return time.Unix(0, int64(binary.BigEndian.Uint64(v))), time.Unix(0, int64(binary.BigEndian.Uint64(v[8:]))), true
+}
+
+// guard is guard, and notes that the cache is not to be used again.
+func (c *Cache) guard(err *error) (end func()) {
+	before := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(before)
+		if p := recover(); p != nil {
+			c.damaged.Store(true)
+			*err = fmt.Errorf("cache: damaged: %v", p)
+		}
+	}
 }
 
 // guard makes an error of a panic, which is bbolt's answer to a damaged page, and

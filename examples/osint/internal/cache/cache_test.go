@@ -195,3 +195,15 @@ func TestConcurrent(t *testing.T) {
 	assert.Error(t, err)
 	assert.Error(t, c.Put("1", nil, time.Now()))
 }
+
+// A file that is cut off while it is used damages the cache, and nothing else: no call
+// hangs, and the program lives.
+func TestDamagedWhileItIsUsed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.db")
+	c, err := Open(path, time.Hour)
+	require.NoError(t, err)
+	require.NoError(t, c.Put("a", []byte("b"), time.Now()))
+	require.NoError(t, os.Truncate(path, 0))
+	require.Error(t, c.Put("c", []byte("d"), time.Now()))
+	require.NoError(t, c.Close())
+}
