@@ -24,12 +24,12 @@ all: check test
 # targets, each for a few seconds.
 check: fmt vet staticcheck lint tidy vuln shortfuzz
 
-# Two tests play an hour of traffic, others storms of calls; under the race detector, which makes them ten
-# times as slow, they play two minutes. So they run once more without it, as do the
-# tests that count allocations.
+# Some tests play an hour of traffic, storms of calls, or a whole catalogue; under the
+# race detector, which makes them ten times as slow, they play less of it. So they run
+# once more without it, as do the tests that count allocations.
 test: setup
 	$(call each,$(GO) test -race -shuffle=on -timeout 10m ./...)
-	$(GO) test -timeout 10m -run 'Hour|Alloc|Storm' ./...
+	$(GO) test -timeout 10m -run 'Hour|Alloc|Storm|Played' ./...
 
 # setup brings what the tests need besides Go, where it is missing: a C compiler, for
 # the race detector, and Prometheus's promtool, for the alerts. A test that needs
