@@ -18,7 +18,7 @@ type walk struct {
 	l         *lane
 	outer     *Lease          // of the same provider: this call is nested in it
 	tried     context.Context // of the attempt, as the hooks made it; nil: as the call's
-	shares    []*pool         // of which calls that this one is nested in have slots
+	sheltered bool            // it goes under the slots that a call around it has in pools
 	root      *walk           // of the outermost such call
 	retried   int             // of root: retries of all calls in it
 	keysTried int             // attempts with a key that turned out to be dead

@@ -42,7 +42,9 @@ type Config struct {
 	// itself; false: it does not know. It may be called from many goroutines.
 	Classify func(slug string, err error) (provider.Feedback, bool)
 	// Pools cap what is in flight at once in all providers of a category together, by
-	// its name, and ("") in all providers.
+	// its name, and ("") in all providers. A call that is made inside another one goes
+	// under that one's slot, whichever the provider, and takes none: the two could wait
+	// for each other. So calls inside calls can exceed a cap by as many.
 	Pools map[string]int
 	// Traces are told what happens; see Trace.
 	Traces []*Trace

@@ -16,14 +16,12 @@ func (l *lane) costFor(w *walk, r *route) []int64 {
 		cost = l.costOf(r, w.call.Cost)
 	}
 	inside := w.outer.slot() != nil
-	if !inside && len(w.shares) == 0 {
+	if !inside && !w.sheltered {
 		return cost
 	}
 	cost = slices.Clone(cost)
-	for i, g := range l.pools {
-		if slices.Contains(w.shares, g.p) {
-			cost[r.pool+i] = 0
-		}
+	for i := range l.pools {
+		cost[r.pool+i] = 0
 	}
 	if !inside {
 		return cost

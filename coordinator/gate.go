@@ -73,6 +73,16 @@ func (g *limitGate) answers() bool {
 
 // Look asks the rule at the lane's clock, of which now is a part.
 func (g *limitGate) Look(now time.Duration, n int64) time.Duration {
+	at := g.soonest(now, n)
+	if g.told.until != 0 {
+		at = max(at, g.told.closed(now, n, g.rule.Held()))
+	}
+	return at
+}
+
+// soonest is Look as a lower bound: what is out may be given back, and then what an
+// answer said is left holds no more.
+func (g *limitGate) soonest(now time.Duration, n int64) time.Duration {
 	if g.learned != 0 && now >= g.maxUntil {
 		g.resize(g.d.Max)
 	}
@@ -82,7 +92,7 @@ func (g *limitGate) Look(now time.Duration, n int64) time.Duration {
 	}
 	at = max(at, g.notBefore)
 	if g.told.until != 0 {
-		at = max(at, g.told.closed(now, n, g.rule.Held()))
+		at = max(at, g.told.surely(now, n, g.rule.Held()))
 	}
 	return at
 }

@@ -54,6 +54,14 @@ func (t *told) closed(now time.Duration, n, out int64) time.Duration {
 	return now
 }
 
+// surely is closed if all that is out were given back: a lower bound.
+func (t *told) surely(now time.Duration, n, out int64) time.Duration {
+	if now < t.until && n > max(0, t.most-t.went+out, t.least-t.mute) {
+		return t.until
+	}
+	return now
+}
+
 // learn takes an answer's word that left units were left when its call arrived.
 func (t *told) learn(ls *Lease, m mark, left int64, now, until time.Duration) {
 	if now < t.until && until < t.until-sameReset {
@@ -93,13 +101,13 @@ func (l *lane) marks(ls *Lease) {
 }
 
 // spent closes a quota that no limit declares: until the told reset, else for a
-// penalty.
+// penalty. What is out may be given back: that opens nothing.
 func (p *pauseGate) spent(advice time.Duration) {
 	l := p.l
 	if advice == 0 {
 		advice = l.t.Penalty
 	}
-	p.told = told{went: p.told.went, mute: p.told.mute, most: p.told.went, until: max(p.told.until, after(l.now.Mono, advice)), by: l.now.Mono}
+	p.told = told{went: p.told.went, mute: p.told.mute, most: p.told.went - p.unsettled, until: max(p.told.until, after(l.now.Mono, advice)), by: l.now.Mono}
 	l.q.Touch(&p.Gate)
 	l.refuseLate(&p.Gate, p.told.until)
 }

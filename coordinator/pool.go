@@ -131,25 +131,24 @@ func (g *poolGate) state() PoolState {
 	return PoolState{g.p.name, g.p.size, g.p.used, len(g.p.ring)}
 }
 
-// slots are the pools of which the calls that ctx runs under have a slot. A call
-// that is nested in them takes no second one: two such calls could wait for each
-// other for ever.
-func (c *Coordinator) slots(ctx context.Context) (pools []*pool) {
+// inside tells that a call runs in another one that is out, of a provider with pools.
+// It takes no slot of its own, in none of them: two such calls, each with a slot that
+// the other waits for, would wait for ever.
+func (c *Coordinator) inside(ctx context.Context) bool {
 	for ls, ok := LeaseFrom(ctx); ok; ls, ok = LeaseFrom(ctx) {
-		if l := ls.l; l.c == c {
+		if l := ls.l; l.c == c && len(l.pools) > 0 {
 			l.mu.Lock()
-			if ls.state == held || ls.state == answered {
-				for _, g := range l.pools {
-					pools = append(pools, g.p)
-				}
-			}
+			out := ls.state == held || ls.state == answered
 			l.mu.Unlock()
+			if out {
+				return true
+			}
 		}
 		if ctx = ls.ctx.Context; ctx == nil {
 			break
 		}
 	}
-	return pools
+	return false
 }
 
 // newPools makes the pools of a Config; all are the categories that there are.

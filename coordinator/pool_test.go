@@ -269,3 +269,23 @@ func TestStormsOverPools(t *testing.T) {
 		})
 	}
 }
+
+// Two calls, each of which makes one to the other's category, do not wait for each
+// other.
+func TestCallsAcrossCategoriesDoNotWaitForEachOther(t *testing.T) {
+	cfg := pooledConfig(map[string]int{"x": 1, "y": 1}, cat("a", "x", provider.Throttle{}), cat("b", "y", provider.Throttle{}))
+	bubbleWith(t, cfg, func(t *testing.T, c *coordinator.Coordinator) {
+		start := time.Now()
+		var all sync.WaitGroup
+		for from, into := range map[string]string{"a": "b", "b": "a"} {
+			all.Go(func() {
+				assert.NoError(t, c.Do(t.Context(), coordinator.Call{Provider: from}, func(ctx context.Context) error {
+					time.Sleep(time.Second)
+					return c.Do(ctx, coordinator.Call{Provider: into}, takes(time.Second))
+				}))
+			})
+		}
+		all.Wait()
+		assert.Equal(t, 2*time.Second, time.Since(start))
+	})
+}

@@ -273,6 +273,7 @@ func (l *lane) giveBack(ls *Lease) {
 	q := ls.route.keyed
 	q.unsettled--
 	q.told.went--
+	l.q.Touch(&q.Gate)
 	if !ls.running { // else the function's end says what became of it
 		l.judge(ls, breaker.Neither)
 	}

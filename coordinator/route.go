@@ -77,8 +77,11 @@ func (l *lane) route(endpoint, key string) *route {
 				r.rest = 0 // until its longest window is over: see idle
 			}
 		}
+		if slices.Contains(l.keys, key) {
+			r.rest = keepUnused // a call has the routes of all keys before it goes by one
+		}
 		l.routes[id] = r
-		if (key != "" || len(l.endpoints) == 0) && !slices.Contains(l.keys, key) { // the keys of a pool stay
+		if key != "" || len(l.endpoints) == 0 {
 			l.keyed = append(l.keyed, r)
 		}
 	}
@@ -229,7 +232,7 @@ func (l *lane) opens(r *route, cost, ahead []int64) (at time.Duration, by *queue
 		if n == 0 {
 			continue
 		}
-		if t := g.Look(l.now.Mono, n); t > at && t != queue.Never {
+		if t := g.soonest(l.now.Mono, n); t > at && t != queue.Never {
 			at, by = t, &g.Gate
 		}
 		if ahead == nil || g.d.Unit != provider.Requests || len(g.d.Charges) > 0 {
@@ -256,7 +259,7 @@ func (l *lane) aheadLook(i int, r *route) time.Duration {
 		return l.now.Mono // a probe's answer may come any time, and anybody's at a pool
 	}
 	p := r.pauses[i-1]
-	at := p.told.closed(l.now.Mono, 1, p.unsettled)
+	at := p.told.surely(l.now.Mono, 1, p.unsettled)
 	if p.on && p.until > at {
 		at = p.until // not the trial's time-out: its answer may come any time
 	}

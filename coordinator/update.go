@@ -171,6 +171,7 @@ func (l *lane) reenter(ls *Lease) {
 	if l.pooled(call) {
 		if ls.wait.options, heavy = l.options(ls.walk); len(ls.wait.options) > 0 {
 			heavy = nil
+			ls.route, ls.cost = ls.wait.options[0].route, ls.wait.options[0].cost
 		}
 	}
 	var e *Error

@@ -109,7 +109,7 @@ func (w *walk) begin(c *Coordinator) *Error {
 	}
 	w.outer = l.outer(w.ctx)
 	if len(l.pools) > 0 {
-		w.shares = c.slots(w.ctx)
+		w.sheltered = c.inside(w.ctx)
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ func blocked(now time.Duration, r *Route, f Flow, cost []int64, ln *line, seq ui
 
 // Hand lets every call go that may go at now, in order. goes is called for each
 // as it leaves the queue and takes what the call's gates count before it returns;
-// it must not call the queue but for Touch, and for Enter of a call behind others
-// that wait for the same gates.
+// it must not call the queue but for Touch, for Leave, and for Enter of a call behind
+// others that wait for the same gates.
 func (q *Queue) Hand(now time.Duration, goes func(*Waiter)) {
 	for len(q.timed) > 0 && q.timed[0].at <= now {
 		g := q.timed[0]
