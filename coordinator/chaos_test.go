@@ -2,7 +2,6 @@ package coordinator_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -228,8 +227,7 @@ func TestStormsOfEverything(t *testing.T) {
 					}
 					assert.Zero(t, s.Queue.Length+s.InFlight, s.Provider)
 				}
-				err := x.c.Shutdown(t.Context())
-				assert.False(t, errors.Is(err, context.DeadlineExceeded), err)
+				require.NoError(t, x.c.Shutdown(t.Context()))
 			})
 		})
 	}
