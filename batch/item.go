@@ -77,7 +77,7 @@ func (it *item) keep(res provider.Result, err error) {
 		return
 	}
 	if it.page != "" {
-		res = joined(it.result.Result, res)
+		res = it.result.Result.Join(res)
 	}
 	it.result.Result, it.page = res, res.Next
 }

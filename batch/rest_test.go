@@ -1,13 +1,10 @@
 package batch
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/headgate/headgate/provider"
 )
 
 // Where a refusal does not tell when to come back, or tells what does not come true,
@@ -37,19 +34,6 @@ func TestRefusedNeverSpins(t *testing.T) {
 	tr = track{until: now}
 	for range 100 {
 		assert.Equal(t, ms, tr.refused(now.Add(ms), now).Sub(now), "refused together")
-	}
-}
-
-func TestJoined(t *testing.T) {
-	for _, x := range []struct{ first, then, want provider.Result }{
-		{provider.Result{Data: json.RawMessage(`["a"]`), Next: "2"}, provider.Result{Data: json.RawMessage(` [ "b", "c" ]`), Next: "3"},
-			provider.Result{Data: json.RawMessage(`["a","b", "c"]`), Next: "3"}},
-		{provider.Result{Data: json.RawMessage(`["a"]`)}, provider.Result{Empty: true, Suspicious: true}, provider.Result{Data: json.RawMessage(`["a"]`)}},
-		{provider.Result{Data: json.RawMessage(`[]`), Empty: true, Suspicious: true}, provider.Result{Data: json.RawMessage(`[]`), Empty: true},
-			provider.Result{Data: json.RawMessage(`[]`), Empty: true, Suspicious: true}},
-		{provider.Result{Empty: true, Suspicious: true}, provider.Result{Data: json.RawMessage(`{"a":1}`)}, provider.Result{Data: json.RawMessage(`[{"a":1}]`)}},
-	} {
-		assert.Equal(t, x.want, joined(x.first, x.then))
 	}
 }
 

@@ -1,11 +1,8 @@
 package coordinator
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/provider"
@@ -46,7 +43,7 @@ func (c *Coordinator) Execute(ctx context.Context, call Call, q provider.Query) 
 		q.Page = all.Next
 		var next provider.Result
 		if next, err = c.page(ctx, l, w.call, q); err == nil {
-			all = joined(all, next)
+			all = all.Join(next)
 		}
 	}
 	return all, err
@@ -66,29 +63,6 @@ func (c *Coordinator) page(ctx context.Context, l *lane, call Call, q provider.Q
 		}
 		return res, err
 	})
-}
-
-// joined is the result of pages up to next. Both are arrays of items; one that is
-// none counts as one item, so that nothing is lost.
-func joined(all, next provider.Result) provider.Result {
-	next.Data = joinArrays(all.Data, next.Data)
-	next.Empty = all.Empty && next.Empty
-	next.Suspicious = all.Suspicious && next.Empty
-	return next
-}
-
-func joinArrays(a, b json.RawMessage) json.RawMessage {
-	items := slices.DeleteFunc([][]byte{inside(a), inside(b)}, func(x []byte) bool { return len(x) == 0 })
-	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]"))
-}
-
-// inside is what stands between the brackets of an array.
-func inside(data json.RawMessage) []byte {
-	data = bytes.TrimSpace(data)
-	if len(data) > 1 && data[0] == '[' {
-		data = bytes.TrimSpace(data[1 : len(data)-1])
-	}
-	return data
 }
 
 // ready tells what keeps the adapter from being asked at all.
