@@ -48,33 +48,10 @@ func (h *HTTP) cut(ctx context.Context, e provider.Endpoint, err error, secrets 
 	return h.broken(ctx, e, err, secrets, provider.Feedback{})
 }
 
-// broken says why the connection gave no whole answer. Where the caller's
-// deadline ended it nothing is classified: whether the provider hung or the
-// caller was hasty depends on how long it ran and on what is usual, which only
-// the Coordinator knows.
+// broken says why the connection gave no whole answer.
 func (h *HTTP) broken(ctx context.Context, e provider.Endpoint, err error, secrets []string, f provider.Feedback) error {
-	cause := clean(err, secrets)
-	ended := ctx.Err()
-	if ended != nil && !errors.Is(cause, ended) {
-		cause = errors.Join(ended, cause) // a cause of the context's own (context.Cause) hides it
-	}
-	switch {
-	case errors.Is(ended, context.DeadlineExceeded):
-		return fmt.Errorf("adapters: %s %s: %w", h.p.Slug, e.Name, lateError{cause})
-	case ended != nil:
-		f.Outcome, f.Detail = provider.Canceled, "canceled"
-	default:
-		f.Outcome, f.Detail = provider.Failed, reach.Reason(err)
-	}
-	return h.failed(e, f, cause)
+	return fmt.Errorf("adapters: %s %s: %w", h.p.Slug, e.Name, reach.Broken(ctx, err, clean(err, secrets), f))
 }
-
-// lateError is the end of the caller's deadline; its text is not the cause's.
-type lateError struct{ cause error }
-
-func (e lateError) Error() string { return "the deadline passed" }
-
-func (e lateError) Unwrap() error { return e.cause }
 
 // clean returns err without the layers of net/http that hold the URL, and
 // withholds it where a text below still holds a secret. errors.Is works on both.

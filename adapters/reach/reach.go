@@ -1,17 +1,21 @@
 // Package reach is what adapters share that connect to servers: a guard against
-// addresses that an answer must not lead to, and words for what went wrong that hold
-// nothing of the error's own text.
+// addresses that an answer must not lead to, and errors for what broke off whose words
+// hold nothing of the error's own text.
 //
 // Not in it: what an answer says (package dialect).
 package reach
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/netip"
 	"syscall"
+
+	"github.com/headgate/headgate/provider"
 )
 
 // ErrPrivate is the error of a connection to a private or local address.
@@ -87,3 +91,33 @@ func isPublic(ip netip.Addr) bool {
 	}
 	return ip.IsGlobalUnicast() && !ip.IsPrivate()
 }
+
+// Broken is the error of a request without a whole answer, by how ctx ended and by
+// err, of which cause is what may be shown and unwrapped. f is what is known already:
+// an outcome of its own counts where the network is at fault, else that is failed.
+//
+// Where the caller's deadline ended it nothing is classified: whether the server hung
+// or the caller was hasty depends on how long it ran and on what is usual, which only
+// the Coordinator knows.
+func Broken(ctx context.Context, err, cause error, f provider.Feedback) error {
+	ended := ctx.Err()
+	if ended != nil && !errors.Is(cause, ended) {
+		cause = errors.Join(ended, cause) // a cause of the context's own (context.Cause) hides it
+	}
+	switch {
+	case errors.Is(ended, context.DeadlineExceeded):
+		return lateError{cause}
+	case ended != nil:
+		f.Outcome, f.Detail = provider.Canceled, "canceled"
+	default:
+		f.Outcome, f.Detail = cmp.Or(f.Outcome, provider.Failed), Reason(err)
+	}
+	return f.Err(cause)
+}
+
+// lateError is the end of the caller's deadline; its text is not the cause's.
+type lateError struct{ cause error }
+
+func (e lateError) Error() string { return "the deadline passed" }
+
+func (e lateError) Unwrap() error { return e.cause }

@@ -43,28 +43,7 @@ func (a *Adapter) ask(ctx context.Context, server, line string) (string, error) 
 	return string(text), nil
 }
 
-// broken says why there is no whole answer. Where the caller's deadline ended it
-// nothing is classified: whether the server hung or the caller was hasty depends on
-// how long it ran and on what is usual, which only the Coordinator knows.
+// broken says why there is no whole answer.
 func broken(ctx context.Context, server string, err error, f provider.Feedback) error {
-	ended := ctx.Err()
-	if ended != nil && !errors.Is(err, ended) {
-		err = errors.Join(ended, err) // a closed connection, which we closed
-	}
-	switch {
-	case errors.Is(ended, context.DeadlineExceeded):
-		return fmt.Errorf("whois: %s: %w", server, lateError{err})
-	case ended != nil:
-		f.Outcome, f.Detail = provider.Canceled, "canceled"
-	default:
-		f.Outcome, f.Detail = provider.Failed, reach.Reason(err)
-	}
-	return fmt.Errorf("whois: %s: %w", server, f.Err(err))
+	return fmt.Errorf("whois: %s: %w", server, reach.Broken(ctx, err, err, f))
 }
-
-// lateError is the end of the caller's deadline; its text is not the cause's.
-type lateError struct{ cause error }
-
-func (e lateError) Error() string { return "the deadline passed" }
-
-func (e lateError) Unwrap() error { return e.cause }
