@@ -197,8 +197,10 @@ func (p *passage) tell(h http.Header, ls *coordinator.Lease) {
 	now := time.Now()
 	all := make([]standing, 0, len(p.own))
 	for _, state := range ls.Limits() {
-		if d, own := p.own[state.Name]; own {
-			all = append(all, ownStanding(d, state, ls.Key(), now))
+		if _, own := p.own[state.Name]; own {
+			one := standingOf(state, now)
+			one.remaining = state.Left // of a bucket: of its burst
+			all = append(all, one)
 		}
 	}
 	policy := p.policy
@@ -206,20 +208,6 @@ func (p *passage) tell(h http.Header, ls *coordinator.Lease) {
 		policy = ""
 	}
 	setLimits(h, all, policy)
-}
-
-// ownStanding is what is left of a limit of its own for a client. What is held of a
-// window has been charged already; what a bucket holds is its burst.
-func ownStanding(d provider.Limit, state coordinator.LimitState, client string, now time.Time) standing {
-	s := standingOf(state, now)
-	switch d.Algorithm {
-	case provider.InFlight:
-	case provider.TokenBucket:
-		s.remaining = max(0, d.OfKey(client).Burst-state.Used)
-	default:
-		s.remaining = max(0, state.Max-state.Used)
-	}
-	return s
 }
 
 // State is how the limits stand, the requests in flight and what was refused: as a
