@@ -16,21 +16,47 @@ type walk struct {
 	ctx       context.Context
 	call      Call
 	l         *lane
-	outer     *Lease          // of the same provider: this call is nested in it
-	tried     context.Context // of the attempt, as the hooks made it; nil: as the call's
-	sheltered bool            // it goes under the slots that a call around it has in pools
-	root      *walk           // of the outermost such call
-	retried   int             // of root: retries of all calls in it
-	keysTried int             // attempts with a key that turned out to be dead
-	place     uint64          // in the order of arrival: a retry keeps it
-	attempts  int
+	outer     *Lease // of the same provider: this call is nested in it
+	root      *walk  // of the outermost such call
+	place     uint64 // in the order of arrival: a retry keeps it
 	waited    time.Duration
 	start     time.Duration // when it came, on the lane's clock
 	at        time.Duration // when its last attempt, or its wait for another, ended
 	last      *Lease        // of the last attempt
-	cause     error         // what it returned
-	retry     *retry
+	failed    *failed       // nil: no attempt has failed, nothing to be remembered of one
+	attempts  int
+	sheltered bool  // it goes under the slots that a call around it has in pools
 	first     Lease // of the first attempt: most calls need no other
+}
+
+// failed is what a call needs once an attempt has failed.
+type failed struct {
+	cause     error // what the last attempt returned
+	retry     *retry
+	retried   int // of a root: retries of all calls in it
+	keysTried int // attempts with a key that turned out to be dead
+}
+
+func (w *walk) failing() *failed {
+	if w.failed == nil {
+		w.failed = new(failed)
+	}
+	return w.failed
+}
+
+// cause is what the last attempt returned.
+func (w *walk) cause() error {
+	if w.failed == nil {
+		return nil
+	}
+	return w.failed.cause
+}
+
+func (w *walk) retries() int {
+	if w.failed == nil {
+		return 0
+	}
+	return w.failed.retried
 }
 
 // answer is what the last attempt told.
@@ -107,7 +133,6 @@ func (w *walk) join(ls *Lease) {
 			w.root = w.outer.walk.root
 		}
 	}
-	ls.parent = w.outer
 	ls.again = w.attempts > 0 || w.outer != nil && w.outer.again
 }
 
@@ -151,7 +176,7 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	if l.down {
 		return l.refusalOf(w, ls, ReasonShutdown, "the coordinator is shut down", 0)
 	}
-	if s, until := l.breaker.State(l.clock); s == breaker.Open && ls.cost[0] != 0 {
+	if s, until := l.breaker.State(l.clock()); s == breaker.Open && ls.cost[0] != 0 {
 		return l.refusalOf(w, ls, ReasonCircuitOpen, "the circuit is open", l.mono(until))
 	}
 	if l.pooled(w.call) {
@@ -215,7 +240,7 @@ func (w *walk) await(ls *Lease) *Error {
 	err := w.ctx.Err()
 	l := w.l
 	if err == nil && ls.wait.refusal == nil {
-		w.waited += ls.granted.Mono - ls.wait.since
+		w.waited += ls.granted - ls.wait.since
 		l.mu.Lock()
 		l.admitted(w, ls.route)
 		l.mu.Unlock()

@@ -66,7 +66,7 @@ func (l *lane) slow(ls *Lease) bool {
 	if m := l.trips.median(); m > 0 {
 		long = min(long, 3*m)
 	}
-	return l.now.Mono-ls.granted.Mono >= long
+	return l.now.Mono-ls.granted >= long
 }
 
 func statusOf(err error) (int, bool) {

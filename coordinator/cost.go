@@ -45,11 +45,11 @@ func (l *lane) costFor(w *walk, r *route) []int64 {
 // slot returns the lease under whose slot a call goes that is nested in ls: its
 // own, or that of one further out; nil where all have ended.
 func (ls *Lease) slot() *Lease {
-	for ; ls != nil; ls = ls.parent {
+	for ; ls != nil; ls = ls.walk.outer {
 		switch {
 		case ls.state == over:
-		case ls.rides != nil:
-			return ls.rides
+		case ls.rare != nil && ls.rare.rides != nil:
+			return ls.rare.rides
 		default:
 			return ls
 		}
@@ -69,7 +69,7 @@ func (l *lane) orphan(ls *Lease) {
 }
 
 func (w *walk) within(ls *Lease) bool {
-	for x := w.outer; x != nil; x = x.parent {
+	for x := w.outer; x != nil; x = x.walk.outer {
 		if x == ls {
 			return true
 		}

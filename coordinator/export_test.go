@@ -59,7 +59,7 @@ func (c *Coordinator) WakeAfterStep(slug string, step time.Duration) {
 func (c *Coordinator) Rehearse(trip time.Duration, demands ...Demand) (at []time.Time) {
 	l := (*c.lanes.Load())[demands[0].Call.Provider]
 	r := l.rehearsal(trip, demands)
-	start := r.clock.Add(-r.now.Mono)
+	start := r.wall().Add(-r.now.Mono)
 	r.went = func(x time.Duration, _ *queue.Gate) { at = append(at, start.Add(x)) }
 	r.run()
 	return at

@@ -161,7 +161,7 @@ func (l *lane) possible(w *walk) *Error {
 
 func (l *lane) forecast(trip time.Duration, demands []Demand) Forecast {
 	r := l.rehearsal(trip, demands)
-	f := Forecast{Provider: l.slug, At: r.clock, Trip: r.trip}
+	f := Forecast{Provider: l.slug, At: r.wall(), Trip: r.trip}
 	limits := make(map[*queue.Gate]*LimitState)
 	r.eachLimit(func(g *limitGate) { limits[&g.Gate] = g.state() })
 	b := builder{f: &f, start: r.now.Mono, limits: limits}

@@ -16,7 +16,7 @@ type doorGate struct {
 }
 
 func (g *doorGate) Look(now time.Duration, _ int64) time.Duration {
-	until, ok := g.l.breaker.Look(g.l.clock)
+	until, ok := g.l.breaker.Look(g.l.clock())
 	switch {
 	case ok:
 		return now
@@ -107,7 +107,7 @@ func (g *limitGate) spent(ls *Lease, advice time.Duration) {
 	case dated:
 		g.notBefore = max(g.notBefore, boundary)
 	default:
-		if ls.granted.Mono <= g.spentAt && g.notBefore > l.now.Mono {
+		if ls.granted <= g.spentAt && g.notBefore > l.now.Mono {
 			return // sent before we knew: tells nothing new
 		}
 		w, _ := g.d.Per.Duration()
@@ -164,12 +164,17 @@ func after(now, d time.Duration) time.Duration {
 }
 
 // mono is an instant of the clock on the rules' scale.
-func (l *lane) mono(t time.Time) time.Duration { return l.now.Mono + t.Sub(l.clock) }
+func (l *lane) mono(t time.Time) time.Duration {
+	if t == t.Round(0) { // a date: without a reading to measure by
+		return l.now.Mono + t.Sub(l.wall())
+	}
+	return l.now.Mono + t.Sub(l.clock())
+}
 
 // date is the reverse, for people.
 func (l *lane) date(at time.Duration) time.Time {
 	if at >= queue.Never-1 {
 		return time.Time{}
 	}
-	return l.clock.Add(at - l.now.Mono)
+	return l.wall().Add(at - l.now.Mono)
 }

@@ -126,21 +126,17 @@ func (t *hooks) going(w *walk, ls *Lease) {
 	t.Going(w.ctx, info, ls.waited)
 }
 
-func (ts traces) attempt(w *walk, took time.Duration) {
+func (ts traces) attempt(w *walk, ctx context.Context, took time.Duration) {
 	for _, t := range ts {
-		t.attempt(w, took)
+		t.attempt(w, ctx, took)
 	}
 }
 
-func (t *hooks) attempt(w *walk, took time.Duration) {
+func (t *hooks) attempt(w *walk, ctx context.Context, took time.Duration) {
 	if t.Attempt == nil {
 		return
 	}
 	defer t.guard("Attempt")
-	ctx := w.tried
-	if ctx == nil {
-		ctx = w.ctx
-	}
 	t.Attempt(ctx, w.info(), w.answer(), took)
 }
 

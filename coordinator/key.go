@@ -122,7 +122,7 @@ func (l *lane) opensAgain(w *walk, ls *Lease) (at time.Duration, by *queue.Gate)
 // may go with another: it was refused before anything was done. A call finds each
 // key dead once at most. It is no retry of what failed, so no budget bounds it.
 func (l *lane) otherKey(w *walk, ls *Lease) bool {
-	if !l.pooled(w.call) || w.keysTried >= len(l.keys)-1 {
+	if !l.pooled(w.call) || w.failed != nil && w.failed.keysTried >= len(l.keys)-1 {
 		return false
 	}
 	switch f := w.answer(); f.Outcome {

@@ -25,45 +25,46 @@ type lane struct {
 	needs     map[string][]string       // what queries must give, by endpoint
 	base      map[string]provider.Limit // limits as declared, without overrides
 
-	mu      sync.Mutex
-	clock   time.Time              // the reading of this critical section
-	now     limit.Now              // the same on the rules' scales
-	p       provider.Provider      // as in force
-	t       provider.Throttle      // p.Throttle with its defaults
-	b       provider.Retry         // p.Retry with its defaults
-	limits  []provider.Limit       // t expanded
-	fresh   map[string]*limit.Rule // an empty one of each: for one more key
-	q       queue.Queue
-	extra   int      // waiters in q beyond one a call: options of calls that may go with several keys
-	keys    []string // the pool: aliases of which a call that pins none takes one; nil: none
-	turn    int      // the next of keys to try first
-	breaker *breaker.Breaker
-	door    doorGate
-	pause   pauseGate
-	pools   []*poolGate           // of its category, of all
-	general map[string]*limitGate // scope provider, by limit name
-	parts   map[partKey]*part     // keys, endpoints, and both
-	routes  map[routeKey]*route
-	plain   *route   // of calls without key and endpoint
-	keyed   []*route // those that may be forgotten
-	sweep   int      // the next of keyed to look at
-	later   []*later // heap: settlements to come
-	trips   trips
-	budget  budget
-	counts  counts
-	lately  *lately // nil: no call yet
-	out     int     // leases not released
-	oldest  *Lease  // of them
-	newest  *Lease
-	gone    chan struct{} // closed when out reaches 0; nil: nobody asks
-	high    bool          // the queue is over its high-water mark
-	down    bool
-	skew    skew // of its clock
-	tells   bool // its answers tell quotas
-	aligned bool // a limit follows the wall clock
-	events  []event
-	timer   *time.Timer
-	timerAt time.Duration // Never: not set
+	mu       sync.Mutex
+	now      limit.Now              // the instant of this critical section; Wall only where aligned
+	wallTime time.Time              // see wall
+	wallAt   time.Duration          // the instant at which that was read
+	p        provider.Provider      // as in force
+	t        provider.Throttle      // p.Throttle with its defaults
+	b        provider.Retry         // p.Retry with its defaults
+	limits   []provider.Limit       // t expanded
+	fresh    map[string]*limit.Rule // an empty one of each: for one more key
+	q        queue.Queue
+	extra    int      // waiters in q beyond one a call: options of calls that may go with several keys
+	keys     []string // the pool: aliases of which a call that pins none takes one; nil: none
+	turn     int      // the next of keys to try first
+	breaker  *breaker.Breaker
+	door     doorGate
+	pause    pauseGate
+	pools    []*poolGate           // of its category, of all
+	general  map[string]*limitGate // scope provider, by limit name
+	parts    map[partKey]*part     // keys, endpoints, and both
+	routes   map[routeKey]*route
+	plain    *route   // of calls without key and endpoint
+	keyed    []*route // those that may be forgotten
+	sweep    int      // the next of keyed to look at
+	later    []*later // heap: settlements to come
+	trips    trips
+	budget   budget
+	counts   counts
+	lately   *lately // nil: no call yet
+	out      int     // leases not released
+	oldest   *Lease  // of them
+	newest   *Lease
+	gone     chan struct{} // closed when out reaches 0; nil: nobody asks
+	high     bool          // the queue is over its high-water mark
+	down     bool
+	skew     skew // of its clock
+	tells    bool // its answers tell quotas
+	aligned  bool // a limit follows the wall clock
+	events   []event
+	timer    *time.Timer
+	timerAt  time.Duration // Never: not set
 }
 
 // newLane makes the lane of e; declared is its throttle where e has an override,
@@ -102,6 +103,7 @@ func (l *lane) declare(t provider.Throttle) error {
 	if err != nil {
 		return err
 	}
+	l.now.Wall = time.Duration(l.wall().UnixNano()) // a limit may begin to follow the calendar
 	fresh := make(map[string]*limit.Rule, len(limits))
 	for _, d := range limits { // so that nothing below can fail half-way
 		if fresh[d.Name], err = limit.New(d); err != nil {
@@ -182,7 +184,7 @@ func (l *lane) left(ls *Lease) {
 			close(l.gone)
 		}
 	}
-	if ls.nested {
+	if ls.rare != nil && ls.rare.nested {
 		l.orphan(ls)
 	}
 }

@@ -62,11 +62,12 @@ func (l *lane) arrived(ls *Lease, at limit.Now) {
 	if ls.state != held || ls.early {
 		return
 	}
-	ls.early, ls.all, ls.arrived = true, ls.nested, at
+	ls.early, ls.all = true, ls.rare != nil && ls.rare.nested
+	ls.rarely().arrived = at.Mono
 	for i, g := range ls.route.limits {
 		n := ls.cost[ls.route.skip+i]
 		if n != 0 && g.d.Algorithm != provider.InFlight && ls.hasArrived(g) {
-			g.rule.Settle(ls.granted, at, n, n)
+			g.rule.Settle(instant(ls.granted), at, n, n)
 			l.q.Touch(&g.Gate)
 		}
 	}
@@ -82,11 +83,12 @@ func (ls *Lease) hasArrived(g *limitGate) bool {
 // are taken to have sent their requests by now, as calls that end without an answer
 // are: their units count from linger after now on.
 func (l *lane) waitsInside(ls *Lease) {
-	for p := ls.parent; p != nil; p = p.parent {
-		if !p.nested && p.state == held {
+	for p := ls.walk.outer; p != nil; p = p.walk.outer {
+		x := p.rarely()
+		if !x.nested && p.state == held {
 			l.settleLater(&later{at: after(l.now.Mono, l.linger()), ls: p, early: true})
 		}
-		p.nested = true
+		x.nested = true
 	}
 }
 

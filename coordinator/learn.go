@@ -69,13 +69,13 @@ func (t *told) learn(ls *Lease, m mark, left int64, now, until time.Duration) {
 	}
 	bound := t.went + max(0, left-m.other-(t.went-m.went))
 	if now >= t.until || until > t.until+sameReset { // a new window
-		*t = told{went: t.went, until: until, most: bound, by: ls.granted.Mono, least: left + m.mute, mute: t.mute, from: ls}
+		*t = told{went: t.went, until: until, most: bound, by: ls.granted, least: left + m.mute, mute: t.mute, from: ls}
 		return
 	}
 	t.until, t.from = max(t.until, until), ls
 	t.least = min(t.least, left+m.mute)
-	if ls.granted.Mono >= t.by {
-		t.most, t.by = bound, ls.granted.Mono
+	if ls.granted >= t.by {
+		t.most, t.by = bound, ls.granted
 	} else {
 		t.most = min(t.most, bound)
 	}
@@ -91,13 +91,14 @@ func (t *told) ended(ls *Lease, now time.Duration, n int64) {
 // marks notes what a call sees of each quota as it goes.
 func (l *lane) marks(ls *Lease) {
 	r := ls.route
-	ls.marks = make([]mark, len(r.limits)+1)
+	marks := make([]mark, len(r.limits)+1)
+	ls.rarely().marks = marks
 	for i, g := range r.limits {
 		n := ls.cost[r.skip+i]
-		ls.marks[i] = mark{went: g.told.went, other: max(0, g.rule.Held()-n), mute: g.told.mute}
+		marks[i] = mark{went: g.told.went, other: max(0, g.rule.Held()-n), mute: g.told.mute}
 	}
 	p := r.keyed
-	ls.marks[len(r.limits)] = mark{went: p.told.went, other: p.unsettled - 1, mute: p.told.mute}
+	marks[len(r.limits)] = mark{went: p.told.went, other: p.unsettled - 1, mute: p.told.mute}
 }
 
 // spent closes a quota that no limit declares: until the told reset, else for a
@@ -140,7 +141,7 @@ func (l *lane) dated(ls *Lease, date time.Time) {
 	if date.IsZero() || !l.aligned {
 		return
 	}
-	behind := l.skew.learn(l.now.Mono, l.clock.Sub(date))
+	behind := l.skew.learn(l.now.Mono, l.wall().Sub(date))
 	for _, g := range ls.route.limits {
 		if g.rule.Aligned() && g.skew != behind {
 			g.skew = behind
@@ -186,8 +187,8 @@ func (l *lane) learn(ls *Lease, f *provider.Feedback) {
 // markOf is what the call saw as it went. The first calls saw nothing, as nobody
 // knew that this provider tells: then all that is out counts against it.
 func (l *lane) markOf(ls *Lease, i int, went, out int64) mark {
-	if i < len(ls.marks) {
-		return ls.marks[i]
+	if x := ls.rare; x != nil && i < len(x.marks) {
+		return x.marks[i]
 	}
 	return mark{went: went, other: out}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/breaker"
-	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/queue"
 )
@@ -15,37 +14,51 @@ import (
 // called late or twice. Every Lease from Acquire must be released.
 type Lease struct {
 	l        *lane
+	walk     *walk
 	route    *route
 	cost     []int64 // by gate of route
-	granted  limit.Now
+	granted  time.Duration
 	sent     time.Duration // 0: not known
-	settled  limit.Now     // instant from which its units count
-	arrived  limit.Now     // the same for its requests, where early
-	used     []int64       // what was charged by gate, where that is not the cost
+	settled  time.Duration // from when its units count
+	timeout  time.Duration // of the attempt; 0: none
+	waited   time.Duration
 	token    breaker.Token
-	walk     *walk
-	parent   *Lease // of the same provider: its slot serves this one, too
 	older    *Lease // of those that are out; the lane's list
 	newer    *Lease
-	marks    []mark // what it saw of the quotas as it went, at a provider that tells
-	rides    *Lease // the outer one whose slot it goes under; nil: its own
-	riders   int    // calls that go under its slot
-	nested   bool   // a call nested in it has waited
-	state    leaseState
-	early    bool               // its requests have arrived by the time declared, before the answer
-	all      bool               // and all its units with them
-	again    bool               // a retry
-	timeout  time.Duration      // of the attempt; 0: none
 	f        *provider.Feedback // nil: none yet
-	waited   time.Duration
-	wait     *wait // nil: it went at once
+	wait     *wait              // nil: it went at once
+	rare     *rare              // nil: nothing of it
 	ctx      leaseContext
-	drop     func() // of Hold; nil: the function's end releases
-	acquired bool   // by Acquire: the hooks are told of its end when it is released
-	running  bool   // in a function of Do
-	unsent   bool   // that has forgotten it
-	claimed  bool   // a request was sent under it
+	state    leaseState
+	early    bool // its requests have arrived by the time declared, before the answer
+	all      bool // and all its units with them
+	again    bool // a retry
+	acquired bool // by Acquire: the hooks are told of its end when it is released
+	running  bool // in a function of Do
+	unsent   bool // that has forgotten it
+	claimed  bool // a request was sent under it
 }
+
+// rare is what few leases need, apart from what every call pays for.
+type rare struct {
+	arrived time.Duration // from when its requests count, where early
+	used    []int64       // what was charged by gate, where that is not the cost
+	marks   []mark        // what it saw of the quotas as it went, at a provider that tells
+	rides   *Lease        // the outer one whose slot it goes under; nil: its own
+	riders  int           // calls that go under its slot
+	nested  bool          // a call nested in it has waited
+	drop    func()        // of Hold; nil: the function's end releases
+}
+
+func (ls *Lease) rarely() *rare {
+	if ls.rare == nil {
+		ls.rare = new(rare)
+	}
+	return ls.rare
+}
+
+// kept tells that the slot is held beyond the function.
+func (ls *Lease) kept() bool { return ls.rare != nil && ls.rare.drop != nil }
 
 // leaseState goes forward only.
 type leaseState uint8
@@ -183,9 +196,10 @@ func (ls *Lease) end(how func(*Lease)) {
 func (ls *Lease) Hold(drop func()) {
 	ls.l.mu.Lock()
 	defer ls.l.mu.Unlock()
-	if ls.drop = drop; drop == nil {
-		ls.drop = func() {}
+	if drop == nil {
+		drop = func() {}
 	}
+	ls.rarely().drop = drop
 }
 
 // Provider is the slug of the provider that the call is to.

@@ -73,7 +73,7 @@ func (p *pauseGate) overdue() time.Duration {
 	if timeout == 0 {
 		timeout = trialTimeout
 	}
-	return p.trial.granted.Mono + timeout
+	return p.trial.granted + timeout
 }
 
 func (p *pauseGate) take(ls *Lease) {
@@ -121,7 +121,7 @@ func (l *lane) interval() time.Duration {
 // ends it nor grows its floor; it may extend it by explicit advice.
 func (p *pauseGate) refusedBy(ls *Lease, f *provider.Feedback, least time.Duration) {
 	now := p.l.now.Mono
-	news := p.trial == ls || !p.on && ls.granted.Mono > p.began
+	news := p.trial == ls || !p.on && ls.granted > p.began
 	if !news {
 		if f.RetryAfter > 0 {
 			p.extend(after(now, f.RetryAfter), f.Outcome, f.Detail)

@@ -46,7 +46,9 @@ func (r *rehearsal) run() {
 			}
 		}
 		step := max(next-r.now.Mono, 1)
-		r.now.Mono, r.now.Wall, r.clock = r.now.Mono+step, r.now.Wall+step, r.clock.Add(step)
+		r.wallTime = r.wall().Add(step)
+		r.now.Mono, r.now.Wall = r.now.Mono+step, r.now.Wall+step
+		r.wallAt = r.now.Mono
 	}
 }
 

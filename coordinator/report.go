@@ -38,14 +38,14 @@ func normal(f provider.Feedback) *provider.Feedback {
 func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	ls.f = f
 	l.counts.outcome(f.Outcome)
-	l.answeredLately(f.Outcome, l.now.Mono-ls.granted.Mono)
+	l.answeredLately(f.Outcome, l.now.Mono-ls.granted)
 	l.learn(ls, f)
 	l.dated(ls, f.Date)
 	ls.state = answered
 	if f.Unanswered {
 		l.settleUnanswered(ls)
 	} else {
-		l.trips.add(l.now.Mono, l.now.Mono-max(ls.granted.Mono, ls.sent))
+		l.trips.add(l.now.Mono, l.now.Mono-max(ls.granted, ls.sent))
 		l.settle(ls, l.now, f)
 	}
 	l.judge(ls, breakerResult(f.Outcome))
@@ -59,7 +59,7 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 		}
 	case provider.OK:
 		for _, g := range ls.route.limits {
-			if g.trial != 0 && ls.granted.Mono > g.spentAt {
+			if g.trial != 0 && ls.granted > g.spentAt {
 				g.trial = 0 // there is quota again: the next guess starts afresh
 			}
 		}
@@ -68,7 +68,7 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 
 // judge tells the breaker what a call says of the provider.
 func (l *lane) judge(ls *Lease, r breaker.Result) {
-	l.breaker.Done(ls.token, l.clock, r)
+	l.breaker.Done(ls.token, l.clock(), r)
 	l.q.Touch(&l.door.Gate)
 	l.breakerMoved()
 }
@@ -110,7 +110,7 @@ func (l *lane) pauses(ls *Lease, f *provider.Feedback) {
 // settle ends the hold of a lease's units: they count from at on, as many as the
 // answer told, and none in a limit that does not charge such an answer.
 func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
-	ls.settled = at
+	ls.settled = at.Mono
 	q := ls.route.keyed
 	q.unsettled--
 	if q.told.until != 0 {
@@ -139,7 +139,7 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 		if ls.hasArrived(g) {
 			g.rule.Correct(ls.chargedAt(g), l.now, charged-n)
 		} else {
-			g.rule.Settle(ls.granted, at, n, charged)
+			g.rule.Settle(instant(ls.granted), at, n, charged)
 		}
 		l.q.Touch(&g.Gate)
 	}
@@ -149,12 +149,15 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 func (ls *Lease) chargedAt(g *limitGate) limit.Now {
 	switch {
 	case g.rule.Sent():
-		return ls.granted
+		return instant(ls.granted)
 	case ls.hasArrived(g):
-		return ls.arrived
+		return instant(ls.rare.arrived)
 	}
-	return ls.settled
+	return instant(ls.settled)
 }
+
+// instant names a charge to be taken back: rules find it by Mono.
+func instant(at time.Duration) limit.Now { return limit.Now{Mono: at} }
 
 func charges(d *provider.Limit, o provider.Outcome) bool {
 	return len(d.Charges) == 0 || slices.Contains(d.Charges, o)
@@ -162,10 +165,11 @@ func charges(d *provider.Limit, o provider.Outcome) bool {
 
 // use notes what was charged where that is not the cost.
 func (ls *Lease) use(gate int, n int64) {
-	if ls.used == nil {
-		ls.used = append([]int64(nil), ls.cost...)
+	x := ls.rarely()
+	if x.used == nil {
+		x.used = slices.Clone(ls.cost)
 	}
-	ls.used[gate] = n
+	x.used[gate] = n
 }
 
 // correct charges what an answer's later part told.
@@ -180,11 +184,12 @@ func (l *lane) correct(ls *Lease, used map[string]int64) {
 			continue
 		}
 		before := ls.cost[gi]
-		if ls.used != nil {
-			before = ls.used[gi]
+		if ls.rare != nil && ls.rare.used != nil {
+			before = ls.rare.used[gi]
 		}
-		ls.use(gi, max(n, 0))
-		g.rule.Correct(ls.chargedAt(g), l.now, ls.used[gi]-before)
+		n = max(n, 0)
+		ls.use(gi, n)
+		g.rule.Correct(ls.chargedAt(g), l.now, n-before)
 		l.q.Touch(&g.Gate)
 	}
 }
@@ -233,14 +238,16 @@ func (l *lane) neverWent(ls *Lease, f *provider.Feedback) {
 // freeSlots gives a lease's slots back, unless calls still go under them; then the
 // last of those does.
 func (l *lane) freeSlots(ls *Lease) {
-	if r := ls.rides; r != nil {
-		if r.riders--; r.riders == 0 && r.state == over {
-			l.freeSlots(r)
+	if x := ls.rare; x != nil {
+		if r := x.rides; r != nil {
+			if r.rare.riders--; r.rare.riders == 0 && r.state == over {
+				l.freeSlots(r)
+			}
+			return
 		}
-		return
-	}
-	if ls.riders > 0 {
-		return
+		if x.riders > 0 {
+			return
+		}
 	}
 	for i, g := range l.pools {
 		if ls.cost[ls.route.pool+i] != 0 {
@@ -249,7 +256,7 @@ func (l *lane) freeSlots(ls *Lease) {
 	}
 	for i, g := range ls.route.limits {
 		if n := ls.cost[ls.route.skip+i]; n != 0 && g.d.Algorithm == provider.InFlight {
-			g.rule.Settle(ls.granted, l.now, n, n)
+			g.rule.Settle(instant(ls.granted), l.now, n, n)
 			l.q.Touch(&g.Gate)
 		}
 	}
@@ -261,7 +268,7 @@ func (l *lane) giveBack(ls *Lease) {
 	ls.f = neverSent
 	for i, g := range ls.route.limits {
 		if n := ls.cost[ls.route.skip+i]; n != 0 && g.d.Algorithm != provider.InFlight {
-			g.rule.GiveBack(ls.granted, l.now, n)
+			g.rule.GiveBack(instant(ls.granted), l.now, n)
 			g.told.went -= n
 			l.q.Touch(&g.Gate)
 		}

@@ -38,10 +38,11 @@ func (w *walk) again(ls *Lease, err error) *Error {
 	may = may || other
 	var delay time.Duration
 	if may && pauses {
-		if w.retry == nil {
-			w.retry = newRetry(l.b.Base, l.b.Max)
+		x := w.failing()
+		if x.retry == nil {
+			x.retry = newRetry(l.b.Base, l.b.Max)
 		}
-		delay = max(w.retry.NextBackOff(), w.answer().RetryAfter)
+		delay = max(x.retry.NextBackOff(), w.answer().RetryAfter)
 	}
 	e := l.failure(w, ls, err, delay)
 	if may {
@@ -58,18 +59,18 @@ func (w *walk) again(ls *Lease, err error) *Error {
 	if may {
 		l.counts.retries++
 		if other {
-			w.keysTried++
+			w.failing().keysTried++
 		} else {
 			l.budget.retried(l.now.Mono)
-			w.root.retried++
+			w.root.failing().retried++
 		}
 	}
 	l.tell(l.unlock())
 	if !may {
 		return e
 	}
-	if ls.drop != nil { // before the wait: nobody reads that answer
-		ls.drop()
+	if ls.kept() { // before the wait: nobody reads that answer
+		ls.rare.drop()
 		ls.Release()
 	}
 	if delay > 0 {
@@ -90,7 +91,7 @@ func (l *lane) mayRetry(w *walk) (backoff, may bool) {
 	case provider.Failed:
 		backoff, may = true, w.call.Replayable || w.last.unsent
 	}
-	may = may && !l.b.Off && w.root.retried < l.b.Attempts-1 && l.budget.allows(l.now.Mono, l.b.Budget)
+	may = may && !l.b.Off && w.root.retries() < l.b.Attempts-1 && l.budget.allows(l.now.Mono, l.b.Budget)
 	return backoff, may
 }
 
@@ -119,9 +120,9 @@ func (w *walk) final(refusal *Error) *Error {
 	refusal.Stage, refusal.Attempts, refusal.Answer = StageRetry, w.attempts, w.answer()
 	if refusal.Reason == ReasonTooLate || refusal.Reason == ReasonRateLimited {
 		refusal.Reason = reasonOf(w.answer().Outcome)
-		refusal.Err = w.cause
+		refusal.Err = w.cause()
 	} else if refusal.Err == nil {
-		refusal.Err = w.cause
+		refusal.Err = w.cause()
 	}
 	return refusal
 }

@@ -29,7 +29,7 @@ type due struct {
 func (l *lane) shadow(trip time.Duration) *shadow {
 	s := &shadow{trip: trip, lane: &lane{
 		c: &Coordinator{origin: l.c.origin}, slug: l.slug, endpoints: l.endpoints,
-		clock: l.clock, now: l.now, p: l.p, t: l.t, b: l.b, limits: l.limits, fresh: l.fresh, base: l.base,
+		wallTime: l.wall(), wallAt: l.now.Mono, now: l.now, p: l.p, t: l.t, b: l.b, limits: l.limits, fresh: l.fresh, base: l.base,
 		counts: counts{admitted: make([]int64, len(l.endpoints)+1)}, general: make(map[string]*limitGate), parts: make(map[partKey]*part), routes: make(map[routeKey]*route),
 		trips: l.trips, budget: l.budget, skew: l.skew, keys: l.keys, turn: l.turn, aligned: l.aligned, timerAt: queue.Never,
 	}}
@@ -108,7 +108,7 @@ func (s *shadow) copyOut(l *lane) map[*Lease]*Lease {
 			ls.older.newer = ls
 		}
 		s.newest = ls
-		s.out = append(s.out, due{max(x.granted.Mono+s.trip, s.now.Mono), ls})
+		s.out = append(s.out, due{max(x.granted+s.trip, s.now.Mono), ls})
 	}
 	slices.SortStableFunc(s.out, func(a, b due) int { return int(a.at - b.at) })
 	return leases
@@ -116,9 +116,12 @@ func (s *shadow) copyOut(l *lane) map[*Lease]*Lease {
 
 func (s *shadow) copyLease(l *lane, x *Lease) *Lease {
 	r := s.routeLike(l, x.route.routeKey)
-	return &Lease{l: s.lane, walk: &walk{call: x.walk.call, l: s.lane}, route: r, cost: l.onRoute(r, x, x.cost),
-		granted: x.granted, sent: x.sent, settled: x.settled, arrived: x.arrived, used: l.onRoute(r, x, x.used),
-		state: x.state, early: x.early, all: x.all, f: x.f}
+	ls := &Lease{l: s.lane, walk: &walk{call: x.walk.call, l: s.lane}, route: r, cost: l.onRoute(r, x, x.cost),
+		granted: x.granted, sent: x.sent, settled: x.settled, state: x.state, early: x.early, all: x.all, f: x.f}
+	if x.rare != nil {
+		ls.rare = &rare{arrived: x.rare.arrived, used: l.onRoute(r, x, x.rare.used)}
+	}
+	return ls
 }
 
 // onRoute is a lease's units by gate of r, the copy of its route as it is now: the
@@ -170,7 +173,7 @@ func (s *shadow) copyTrials(l *lane, leases map[*Lease]*Lease) {
 // copyBreaker says what an open breaker means as a pause does: nothing before an
 // instant, then one alone, whose answer is ok.
 func (s *shadow) copyBreaker(l *lane, leases map[*Lease]*Lease) {
-	state, until := l.breaker.State(l.clock)
+	state, until := l.breaker.State(l.clock())
 	if l.breaker == nil || state == breaker.Closed {
 		return
 	}

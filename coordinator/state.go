@@ -110,18 +110,18 @@ func (l *lane) state() State {
 	l.lock()
 	defer func() { l.tell(l.unlock()) }()
 	s := State{
-		Provider: l.slug, At: l.clock, Queue: l.queueState(), InFlight: l.out, RoundTrip: l.trips.median(),
+		Provider: l.slug, At: l.wall(), Queue: l.queueState(), InFlight: l.out, RoundTrip: l.trips.median(),
 		Granted: l.counts.granted, Retries: l.counts.retries, Ignored: l.counts.ignored, Lingering: l.lingering(),
 		Outcomes: l.counts.byOutcome(), Refused: maps.Clone(l.counts.refusals),
 		Lately: l.lastMinute(), Decisions: l.decisions(), RetryBudget: l.budget.left(l.now.Mono, l.b.Budget),
 	}
 	if l.oldest != nil {
-		s.OldestOut = l.now.Mono - l.oldest.granted.Mono
+		s.OldestOut = l.now.Mono - l.oldest.granted
 	}
 	if w := l.q.Oldest(); w != nil {
 		s.Oldest = l.now.Mono - w.Owner.(*Lease).wait.since
 	}
-	bs, until := l.breaker.State(l.clock)
+	bs, until := l.breaker.State(l.clock())
 	s.Breaker = BreakerState{State: string(bs), Failures: l.breaker.Failures(), Until: until}
 	if l.breaker == nil {
 		s.Breaker.State = "off"

@@ -100,7 +100,11 @@ func (ts traces) ended(w *walk, ls *Lease) {
 		return
 	}
 	w.at = time.Since(w.l.c.origin)
-	ts.attempt(w, w.at-ls.granted.Mono)
+	ctx := w.ctx
+	if ls.ctx.Context != nil {
+		ctx = ls.ctx.Context // of the attempt
+	}
+	ts.attempt(w, ctx, w.at-ls.granted)
 	if o := ls.f.Outcome; o == provider.OK {
 		ts.end(w, nil)
 	} else {

@@ -3,14 +3,27 @@ package coordinator
 import (
 	"time"
 
-	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/queue"
 )
 
-// read reads the clock: once in each critical section, inside the lock.
+// read reads the clock: once in each critical section, inside the lock. What the
+// calendar shows is read only where a limit follows it (see also wall).
 func (l *lane) read() {
-	l.clock = time.Now()
-	l.now = limit.Now{Mono: l.clock.Sub(l.c.origin), Wall: time.Duration(l.clock.UnixNano())}
+	l.now.Mono = time.Since(l.c.origin)
+	if l.aligned {
+		l.now.Wall = time.Duration(l.wall().UnixNano())
+	}
+}
+
+// clock is the instant of this critical section, to measure by.
+func (l *lane) clock() time.Time { return l.c.origin.Add(l.now.Mono) }
+
+// wall is what the calendar shows in this critical section: read when first asked.
+func (l *lane) wall() time.Time {
+	if l.wallAt != l.now.Mono {
+		l.wallTime, l.wallAt = time.Now(), l.now.Mono
+	}
+	return l.wallTime
 }
 
 // lock opens a critical section: the clock is read, what is due by it is settled.
@@ -95,9 +108,9 @@ func (l *lane) goes(w *queue.Waiter) {
 
 // take is the instant of going.
 func (l *lane) take(ls *Lease) {
-	ls.granted = l.now
+	ls.granted = l.now.Mono
 	ls.state = held
-	ls.token = l.breaker.Take(l.clock)
+	ls.token = l.breaker.Take(l.clock())
 	for i, p := range ls.route.pauses {
 		if ls.cost[i+1] != 0 {
 			p.take(ls)
@@ -120,8 +133,9 @@ func (l *lane) take(ls *Lease) {
 	if l.tells {
 		l.marks(ls)
 	}
-	if ls.rides = ls.parent.slot(); ls.rides != nil {
-		ls.rides.riders++
+	if outer := ls.walk.outer.slot(); outer != nil {
+		ls.rarely().rides = outer
+		outer.rarely().riders++
 	}
 	ls.route.goes(1)
 	if len(l.keys) > 0 {

@@ -151,8 +151,8 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 	ctx := w.ctx
 	if traces := ls.l.c.traces; len(traces) > 0 {
 		ctx = traces.try(w)
-		w.tried = ctx
 	}
+	tried := ctx
 	if ls.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, ls.timeout)
@@ -170,15 +170,18 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 		ls.unsent = true
 		l.neverWent(ls, f)
 	}
-	w.last, w.cause = ls, err
-	took := l.now.Mono - ls.granted.Mono
+	w.last = ls
+	if err != nil || w.failed != nil {
+		w.failing().cause = err
+	}
+	took := l.now.Mono - ls.granted
 	w.at = l.now.Mono
-	if ls.drop == nil {
+	if !ls.kept() {
 		l.release(ls)
 	}
 	events := l.unlock()
 	done = true
 	l.tell(events)
-	l.c.traces.attempt(w, took)
+	l.c.traces.attempt(w, tried, took)
 	return err
 }

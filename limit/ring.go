@@ -123,6 +123,9 @@ func (r *ring) drop(at time.Duration) {
 
 // insert adds n units at an instant, which may precede others.
 func (r *ring) insert(at time.Duration, n int64, slot time.Duration) {
+	if r.extend(at, n, slot) {
+		return
+	}
 	if r.slotted {
 		at = ceil(at, slot)
 	}
@@ -140,6 +143,32 @@ func (r *ring) insert(at time.Duration, n int64, slot time.Duration) {
 		r.entry(j).sum += uint64(n)
 	}
 	r.saturate()
+}
+
+// extend is insert for the usual cases: as late as the last entry (or in its slot), or
+// later, where there is room and the total is far from the most.
+func (r *ring) extend(at time.Duration, n int64, slot time.Duration) bool {
+	if r.size == 0 {
+		return false
+	}
+	i := r.index(int(r.size) - 1)
+	last := &r.entries[i]
+	if last.sum-r.base > math.MaxInt64/2 || n > math.MaxInt64/2 {
+		return false
+	}
+	if at == last.at || r.slotted && at < last.at && at > last.at-slot {
+		last.sum += uint64(n)
+		return true
+	}
+	if at < last.at || r.slotted || r.size >= exact || int(r.size) == len(r.entries) {
+		return false
+	}
+	if i++; i == len(r.entries) {
+		i = 0
+	}
+	r.entries[i] = entry{at: at, sum: last.sum + uint64(n)}
+	r.size++
+	return true
 }
 
 // open makes a place before entry i and returns where it is. A full ring folds
