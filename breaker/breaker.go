@@ -59,7 +59,8 @@ type Change struct {
 // of the clock by time.Now under that mutex, because gobreaker reads the clock
 // too; instants never go back.
 //
-// Look, Take and Done of a closed breaker allocate nothing.
+// Look, Take and Done of a closed breaker allocate nothing, and of one that is Closed
+// Take, and Done of anything but a Failure, use no clock: now may be zero.
 type Breaker struct {
 	cb       *gobreaker.CircuitBreaker[struct{}]
 	slug     string
@@ -71,9 +72,10 @@ type Breaker struct {
 
 	// The mirror of gobreaker's state. gobreaker's own State is not a look: it
 	// moves an open breaker on.
-	state  State
-	until  time.Time // of Open: the first instant of a probe
-	passed int       // probes that succeeded in this half-open state
+	state   State
+	until   time.Time // of Open: the first instant of a probe
+	passed  int       // probes that succeeded in this half-open state
+	failing bool      // gobreaker has counted a failure since the last success
 
 	out     claims // tokens of this state that have not reported
 	changes []Change
@@ -125,7 +127,7 @@ func (b *Breaker) Configure(d provider.Breaker) {
 // be given others later: its half-open state hears one result for all probes,
 // and its open state ends as soon as it is asked, which is not before until.
 func (b *Breaker) restart() {
-	b.state = Closed
+	b.state, b.failing = Closed, false
 	b.out.clear()
 	b.cb = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:          b.slug,
@@ -163,6 +165,9 @@ func (b *Breaker) enter(s State) {
 	b.out.clear()
 	b.changes = append(b.changes, c)
 }
+
+// Closed tells that any call may go: what Look and State would find, without a clock.
+func (b *Breaker) Closed() bool { return b == nil || b.state == Closed }
 
 // Look tells whether a call may go at now. If not, until is when it may (zero:
 // when a probe that is out has reported, see [Breaker.Overdue]). It changes
@@ -222,7 +227,7 @@ func (b *Breaker) Done(t Token, now time.Time, r Result) {
 		if b.passed++; b.passed >= b.probes {
 			b.tell(now, succeeded)
 		}
-	case b.cb.Counts().ConsecutiveFailures > 0: // else a success changes nothing, at ten times the price
+	case b.failing: // else a success changes nothing, at ten times the price
 		b.tell(now, succeeded)
 	}
 }
@@ -243,7 +248,8 @@ func failed() (struct{}, error)    { return struct{}{}, errFailed }
 // a half-open one changes its state with the first.
 func (b *Breaker) tell(now time.Time, result func() (struct{}, error)) {
 	b.now = now
-	_, _ = b.cb.Execute(result)
+	_, err := b.cb.Execute(result)
+	b.failing = err != nil
 }
 
 // State returns the state at now, and until when it is open. An open breaker

@@ -13,6 +13,13 @@ import (
 
 // walk is one call on its way through admission, attempts and retries.
 type walk struct {
+	steps
+	life  uint64 // of first: see reuse.go
+	first Lease  // of the first attempt: most calls need no other
+}
+
+// steps are what has become of a call so far.
+type steps struct {
 	ctx       context.Context
 	call      Call
 	l         *lane
@@ -25,8 +32,7 @@ type walk struct {
 	last      *Lease        // of the last attempt
 	failed    *failed       // nil: no attempt has failed, nothing to be remembered of one
 	attempts  int
-	sheltered bool  // it goes under the slots that a call around it has in pools
-	first     Lease // of the first attempt: most calls need no other
+	sheltered bool // it goes under the slots that a call around it has in pools
 }
 
 // failed is what a call needs once an attempt has failed.
@@ -87,6 +93,7 @@ func (w *walk) admit() (*Lease, *Error) {
 	ls := &w.first
 	if w.attempts > 0 {
 		ls = new(Lease)
+		ls.life.Store(w.life<<1 | lent)
 	}
 	ls.l, ls.walk = l, w
 	l.lock()
@@ -164,7 +171,7 @@ func (l *lane) abandon(ls *Lease) {
 
 // enter is the decision at entry: the lease is gone, waits, or is refused.
 func (l *lane) enter(w *walk, ls *Lease) *Error {
-	if detail := l.check(w.call); detail != "" {
+	if detail := l.check(&w.call); detail != "" {
 		return l.refusalOf(w, nil, ReasonInvalid, detail, 0)
 	}
 	ls.timeout = l.p.Timeout
@@ -176,14 +183,21 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	if l.down {
 		return l.refusalOf(w, ls, ReasonShutdown, "the coordinator is shut down", 0)
 	}
-	if s, until := l.breaker.State(l.clock()); s == breaker.Open && ls.cost[0] != 0 {
-		return l.refusalOf(w, ls, ReasonCircuitOpen, "the circuit is open", l.mono(until))
+	if !l.breaker.Closed() && ls.cost[0] != 0 {
+		if s, until := l.breaker.State(l.clock()); s == breaker.Open {
+			return l.refusalOf(w, ls, ReasonCircuitOpen, "the circuit is open", l.mono(until))
+		}
 	}
-	if l.pooled(w.call) {
+	if l.pooled(&w.call) {
 		return l.enterPool(w, ls)
 	}
 	if g := ls.route.tooHeavy(ls.cost); g != nil {
 		return l.tooHeavy(w, ls, g)
+	}
+	if l.q.Len() == 0 && l.open(ls) {
+		l.take(ls)
+		l.admitted(w, ls.route)
+		return nil
 	}
 	flow := w.flow()
 	g := l.q.Blocked(l.now.Mono, &ls.route.Route, flow, ls.cost)
@@ -203,6 +217,31 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 		by = g
 	}
 	return l.wait(w, ls, opens, by)
+}
+
+// open is the decision where nobody waits: what q.Blocked would find, by asking the
+// route's gates as what they are.
+func (l *lane) open(ls *Lease) bool {
+	now, r, cost := l.now.Mono, ls.route, ls.cost
+	if cost[0] != 0 && l.door.Look(now, 1) > now {
+		return false
+	}
+	for i, p := range r.pauses {
+		if cost[1+i] != 0 && p.Look(now, 1) > now {
+			return false
+		}
+	}
+	for i, g := range l.pools {
+		if cost[r.pool+i] != 0 && g.Look(now, 1) > now {
+			return false
+		}
+	}
+	for i, g := range r.limits {
+		if n := cost[r.skip+i]; n != 0 && g.Look(now, n) > now {
+			return false
+		}
+	}
+	return true
 }
 
 // wait makes a call wait that cannot go before opens, because of the gate by, or

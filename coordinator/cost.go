@@ -15,6 +15,9 @@ func (l *lane) costFor(w *walk, r *route) []int64 {
 	if w.call.Cost != nil {
 		cost = l.costOf(r, w.call.Cost)
 	}
+	if w.outer == nil && !w.sheltered {
+		return cost
+	}
 	inside := w.outer.slot() != nil
 	if !inside && !w.sheltered {
 		return cost
@@ -127,10 +130,12 @@ func unitCost(d provider.Limit, named, declared map[string]int64) int64 {
 }
 
 // check finds what is wrong with a call before it costs anything.
-func (l *lane) check(call Call) (detail string) {
-	for unit, n := range call.Cost {
-		if n < 0 {
-			return fmt.Sprintf("cost of %d %s is below 0", n, unit)
+func (l *lane) check(call *Call) (detail string) {
+	if call.Cost != nil {
+		for unit, n := range call.Cost {
+			if n < 0 {
+				return fmt.Sprintf("cost of %d %s is below 0", n, unit)
+			}
 		}
 	}
 	if call.Priority < Bulk || call.Priority > Interactive {
@@ -166,7 +171,7 @@ func switchedOff(endpoint string) string {
 // tooHeavy returns the first limit that can never admit such a cost.
 func (r *route) tooHeavy(cost []int64) *limitGate {
 	for i, g := range r.limits {
-		if n := cost[r.skip+i]; n > 0 && n > max(g.rule.Heaviest(), g.declared) {
+		if n := cost[r.skip+i]; n > 0 && n > g.declared && n > g.rule.Heaviest() {
 			return g
 		}
 	}

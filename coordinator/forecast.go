@@ -125,7 +125,7 @@ func (c *Coordinator) ForecastAll(trip time.Duration, demands ...Demand) (Foreca
 		return Forecast{}, unknown
 	}
 	for _, d := range demands {
-		w := &walk{call: d.Call, l: l}
+		w := &walk{steps: steps{call: d.Call, l: l}}
 		switch {
 		case d.Call.Provider != slug:
 			return Forecast{}, fmt.Errorf("coordinator: forecast: calls to %q and to %q: want one provider", slug, d.Call.Provider)
@@ -143,10 +143,10 @@ func (c *Coordinator) ForecastAll(trip time.Duration, demands ...Demand) (Foreca
 func (l *lane) possible(w *walk) *Error {
 	l.lock()
 	defer func() { l.tell(l.unlock()) }()
-	if detail := l.check(w.call); detail != "" {
+	if detail := l.check(&w.call); detail != "" {
 		return w.invalid(detail)
 	}
-	if l.pooled(w.call) {
+	if l.pooled(&w.call) {
 		if all, heavy := l.options(w); len(all) == 0 {
 			return l.tooHeavy(w, nil, heavy)
 		}

@@ -16,6 +16,9 @@ type doorGate struct {
 }
 
 func (g *doorGate) Look(now time.Duration, _ int64) time.Duration {
+	if g.l.breaker.Closed() {
+		return now
+	}
 	until, ok := g.l.breaker.Look(g.l.clock())
 	switch {
 	case ok:
@@ -35,6 +38,7 @@ type limitGate struct {
 	l         *lane
 	rule      *limit.Rule
 	d         provider.Limit
+	cap       bool          // d is in_flight
 	key       string        // whose limit it is; "": no key's
 	notBefore time.Duration // told: a spent quota
 	spentAt   time.Duration // when that was
@@ -49,7 +53,7 @@ type limitGate struct {
 // newLimitGate makes the gate of a limit; key "": of no key.
 func (l *lane) newLimitGate(d provider.Limit, key string) *limitGate {
 	g := &limitGate{l: l, d: d.OfKey(key), key: key, rule: l.freshRule(d, key).Fresh()}
-	g.declared = g.rule.Heaviest()
+	g.declared, g.cap = g.rule.Heaviest(), g.d.Algorithm == provider.InFlight
 	g.Init(g, g.answers())
 	return g
 }
@@ -73,6 +77,9 @@ func (g *limitGate) answers() bool {
 
 // Look asks the rule at the lane's clock, of which now is a part.
 func (g *limitGate) Look(now time.Duration, n int64) time.Duration {
+	if g.learned == 0 && g.told.until == 0 && g.notBefore <= now {
+		return g.rule.Look(g.l.now, n)
+	}
 	at := g.soonest(now, n)
 	if g.told.until != 0 {
 		at = max(at, g.told.closed(now, n, g.rule.Held()))
@@ -111,7 +118,7 @@ func (g *limitGate) spent(ls *Lease, advice time.Duration) {
 			return // sent before we knew: tells nothing new
 		}
 		w, _ := g.d.Per.Duration()
-		g.trial = min(max(2*g.trial, w/100), w)
+		g.trial, l.guessed = min(max(2*g.trial, w/100), w), true
 		g.notBefore = max(g.notBefore, l.now.Mono+g.trial)
 	}
 	g.spentAt = l.now.Mono

@@ -44,7 +44,7 @@ func keysOf(p provider.Provider, a provider.Adapter) []string {
 }
 
 // pooled tells that a call may go with any of several keys.
-func (l *lane) pooled(c Call) bool { return len(l.keys) > 0 && c.Key == "" }
+func (l *lane) pooled(c *Call) bool { return len(l.keys) > 0 && c.Key == "" }
 
 // options are the keys that a call may go with, each with what it would take there;
 // those that took the last calls come last, so that all are used alike. What is too
@@ -111,7 +111,7 @@ func (l *lane) opensFor(ls *Lease, all []*option) (at time.Duration, by *queue.G
 
 // opensAgain is opensFor for a further attempt of a call: behind nobody.
 func (l *lane) opensAgain(w *walk, ls *Lease) (at time.Duration, by *queue.Gate) {
-	if !l.pooled(w.call) {
+	if !l.pooled(&w.call) {
 		return l.opens(ls.route, ls.cost, nil)
 	}
 	all, _ := l.options(w)
@@ -122,7 +122,7 @@ func (l *lane) opensAgain(w *walk, ls *Lease) (at time.Duration, by *queue.Gate)
 // may go with another: it was refused before anything was done. A call finds each
 // key dead once at most. It is no retry of what failed, so no budget bounds it.
 func (l *lane) otherKey(w *walk, ls *Lease) bool {
-	if !l.pooled(w.call) || w.failed != nil && w.failed.keysTried >= len(l.keys)-1 {
+	if !l.pooled(&w.call) || w.failed != nil && w.failed.keysTried >= len(l.keys)-1 {
 		return false
 	}
 	switch f := w.answer(); f.Outcome {

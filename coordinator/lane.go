@@ -61,6 +61,7 @@ type lane struct {
 	down     bool
 	skew     skew // of its clock
 	tells    bool // its answers tell quotas
+	guessed  bool // a limit was spent without a told reset
 	aligned  bool // a limit follows the wall clock
 	events   []event
 	timer    *time.Timer

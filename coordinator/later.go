@@ -109,16 +109,21 @@ type trips struct {
 		slot int64
 		trip time.Duration
 	}
+	now   int           // the slot of now
+	until time.Duration // so long
 }
 
 func (t *trips) add(now, trip time.Duration) {
 	t.last[t.n%len(t.last)] = trip
 	t.n++
-	slot := int64(now / (10 * time.Second))
-	w := &t.worst[slot%int64(len(t.worst))]
-	if w.slot != slot {
-		w.slot, w.trip = slot, 0
+	if now >= t.until {
+		slot := int64(now / (10 * time.Second))
+		t.now, t.until = int(slot%int64(len(t.worst))), time.Duration(slot+1)*10*time.Second
+		if w := &t.worst[t.now]; w.slot != slot {
+			w.slot, w.trip = slot, 0
+		}
 	}
+	w := &t.worst[t.now]
 	w.trip = max(w.trip, trip)
 }
 

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate/breaker"
@@ -13,6 +14,12 @@ import (
 // slot until Release. Its methods are safe for concurrent use and harmless when
 // called late or twice. Every Lease from Acquire must be released.
 type Lease struct {
+	life atomic.Uint64 // see reuse.go
+	terms
+}
+
+// terms are what a lease is about. The lane's lock guards them.
+type terms struct {
 	l        *lane
 	walk     *walk
 	route    *route
@@ -28,7 +35,7 @@ type Lease struct {
 	f        *provider.Feedback // nil: none yet
 	wait     *wait              // nil: it went at once
 	rare     *rare              // nil: nothing of it
-	ctx      leaseContext
+	ctx      *leaseContext      // of its function; nil: none yet
 	state    leaseState
 	early    bool // its requests have arrived by the time declared, before the answer
 	all      bool // and all its units with them
@@ -82,10 +89,12 @@ type wait struct {
 	since    time.Duration
 }
 
-// leaseContext carries a lease to the function that runs under it.
+// leaseContext carries a lease to the function that runs under it. It is never used
+// again: what was derived from it may outlive the call.
 type leaseContext struct {
 	context.Context
 	lease *Lease
+	life  uint64 // of the lease, when it was this call's
 }
 
 type leaseKey struct{}
@@ -93,7 +102,7 @@ type leaseKey struct{}
 var leaseOf any = leaseKey{} // made once: a conversion would allocate
 
 func (c *leaseContext) Value(key any) any {
-	if key == leaseOf {
+	if key == leaseOf && c.lease.lend(c.life) {
 		return c.lease
 	}
 	return c.Context.Value(key)
@@ -116,7 +125,7 @@ func (l *lane) outer(ctx context.Context) *Lease {
 		if ls.l == l {
 			return ls
 		}
-		if ls.ctx.Context == nil {
+		if ls.ctx == nil {
 			return nil
 		}
 		ctx = ls.ctx.Context

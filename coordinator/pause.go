@@ -48,6 +48,9 @@ func (p *pauseGate) init(l *lane, scope, name string) {
 }
 
 func (p *pauseGate) Look(now time.Duration, n int64) time.Duration {
+	if !p.on && p.warm == 0 && p.told.until == 0 && p.pace.rate == 0 {
+		return now
+	}
 	if at := p.told.closed(now, n, p.unsettled); at > now {
 		return at
 	}

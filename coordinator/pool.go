@@ -144,9 +144,10 @@ func (c *Coordinator) inside(ctx context.Context) bool {
 				return true
 			}
 		}
-		if ctx = ls.ctx.Context; ctx == nil {
+		if ls.ctx == nil {
 			break
 		}
+		ctx = ls.ctx.Context
 	}
 	return false
 }

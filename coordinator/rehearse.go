@@ -115,7 +115,7 @@ func (r *rehearsal) enter(c *class) bool {
 	}
 	ls := r.call(c)
 	all := []*option{{route: ls.route, cost: ls.cost}}
-	if r.pooled(c.call) {
+	if r.pooled(&c.call) {
 		all, _ = r.options(ls.walk)
 	}
 	flow := ls.walk.flow()
@@ -134,7 +134,7 @@ func (r *rehearsal) enter(c *class) bool {
 
 // call makes the next call of a class.
 func (r *rehearsal) call(c *class) *Lease {
-	w := &walk{call: c.call, l: r.lane, place: c.place}
+	w := &walk{steps: steps{call: c.call, l: r.lane, place: c.place}}
 	c.place += uint64(len(r.classes))
 	ls := &w.first
 	ls.l, ls.walk = r.lane, w
@@ -145,7 +145,7 @@ func (r *rehearsal) call(c *class) *Lease {
 
 func (r *rehearsal) wait(c *class, ls *Lease) {
 	ls.wait = &wait{deadline: queue.Never}
-	if r.pooled(c.call) {
+	if r.pooled(&c.call) {
 		ls.wait.options, _ = r.options(ls.walk)
 	}
 	r.line(ls)

@@ -58,9 +58,11 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 			ls.route.keyed.spent(f.RetryAfter)
 		}
 	case provider.OK:
-		for _, g := range ls.route.limits {
-			if g.trial != 0 && ls.granted > g.spentAt {
-				g.trial = 0 // there is quota again: the next guess starts afresh
+		if l.guessed {
+			for _, g := range ls.route.limits {
+				if g.trial != 0 && ls.granted > g.spentAt {
+					g.trial = 0 // there is quota again: the next guess starts afresh
+				}
 			}
 		}
 	}
@@ -68,6 +70,10 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 
 // judge tells the breaker what a call says of the provider.
 func (l *lane) judge(ls *Lease, r breaker.Result) {
+	if r != breaker.Failure && l.breaker.Closed() {
+		l.breaker.Done(ls.token, time.Time{}, r) // which needs no clock
+		return
+	}
 	l.breaker.Done(ls.token, l.clock(), r)
 	l.q.Touch(&l.door.Gate)
 	l.breakerMoved()
@@ -120,15 +126,17 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 	for i, g := range ls.route.limits {
 		gi := ls.route.skip + i
 		n := ls.cost[gi]
-		if n == 0 || g.d.Algorithm == provider.InFlight {
+		if n == 0 || g.cap {
 			continue
 		}
 		if g.told.until != 0 {
 			g.told.ended(ls, at.Mono, n)
 		}
 		charged := n
-		if used, told := f.Used[g.d.Unit]; told {
-			charged = max(used, 0)
+		if f.Used != nil {
+			if used, told := f.Used[g.d.Unit]; told {
+				charged = max(used, 0)
+			}
 		}
 		if (!f.Unanswered || l.isBad(&g.d)) && !charges(&g.d, f.Outcome) {
 			charged = 0
@@ -255,7 +263,7 @@ func (l *lane) freeSlots(ls *Lease) {
 		}
 	}
 	for i, g := range ls.route.limits {
-		if n := ls.cost[ls.route.skip+i]; n != 0 && g.d.Algorithm == provider.InFlight {
+		if n := ls.cost[ls.route.skip+i]; n != 0 && g.cap {
 			g.rule.Settle(instant(ls.granted), l.now, n, n)
 			l.q.Touch(&g.Gate)
 		}

@@ -133,16 +133,21 @@ type budget struct {
 		second         int64
 		calls, retries int
 	}
+	now   int           // the slot of now
+	until time.Duration // so long
 }
 
 const leastRetries = 10
 
 func (b *budget) slot(now time.Duration) (calls, retries *int) {
-	s := int64(now / time.Second)
-	x := &b.slots[s%int64(len(b.slots))]
-	if x.second != s {
-		x.second, x.calls, x.retries = s, 0, 0
+	if now >= b.until {
+		s := int64(now / time.Second)
+		b.now, b.until = int(s%int64(len(b.slots))), time.Duration(s+1)*time.Second
+		if x := &b.slots[b.now]; x.second != s {
+			x.second, x.calls, x.retries = s, 0, 0
+		}
 	}
+	x := &b.slots[b.now]
 	return &x.calls, &x.retries
 }
 

@@ -31,7 +31,7 @@ func (l *lane) shadow(trip time.Duration) *shadow {
 		c: &Coordinator{origin: l.c.origin}, slug: l.slug, endpoints: l.endpoints,
 		wallTime: l.wall(), wallAt: l.now.Mono, now: l.now, p: l.p, t: l.t, b: l.b, limits: l.limits, fresh: l.fresh, base: l.base,
 		counts: counts{admitted: make([]int64, len(l.endpoints)+1)}, general: make(map[string]*limitGate), parts: make(map[partKey]*part), routes: make(map[routeKey]*route),
-		trips: l.trips, budget: l.budget, skew: l.skew, keys: l.keys, turn: l.turn, aligned: l.aligned, timerAt: queue.Never,
+		trips: l.trips, budget: l.budget, skew: l.skew, keys: l.keys, turn: l.turn, aligned: l.aligned, guessed: l.guessed, timerAt: queue.Never,
 	}}
 	s.door.l = s.lane
 	s.door.Init(&s.door, false)
@@ -61,7 +61,7 @@ func (p *pauseGate) like(x *pauseGate) {
 
 // likeLimit is a gate with the same history.
 func (l *lane) likeLimit(x *limitGate) *limitGate {
-	g := &limitGate{l: l, rule: x.rule.Clone(), d: x.d, key: x.key, notBefore: x.notBefore, spentAt: x.spentAt, trial: x.trial,
+	g := &limitGate{l: l, rule: x.rule.Clone(), d: x.d, cap: x.cap, key: x.key, notBefore: x.notBefore, spentAt: x.spentAt, trial: x.trial,
 		told: x.told, skew: x.skew, declared: x.declared, learned: x.learned, maxUntil: x.maxUntil}
 	g.Init(g, g.answers())
 	return g
@@ -116,8 +116,9 @@ func (s *shadow) copyOut(l *lane) map[*Lease]*Lease {
 
 func (s *shadow) copyLease(l *lane, x *Lease) *Lease {
 	r := s.routeLike(l, x.route.routeKey)
-	ls := &Lease{l: s.lane, walk: &walk{call: x.walk.call, l: s.lane}, route: r, cost: l.onRoute(r, x, x.cost),
-		granted: x.granted, sent: x.sent, settled: x.settled, state: x.state, early: x.early, all: x.all, f: x.f}
+	w := &walk{steps: steps{call: x.walk.call, l: s.lane}}
+	ls := &Lease{terms: terms{l: s.lane, walk: w, route: r, cost: l.onRoute(r, x, x.cost),
+		granted: x.granted, sent: x.sent, settled: x.settled, state: x.state, early: x.early, all: x.all, f: x.f}}
 	if x.rare != nil {
 		ls.rare = &rare{arrived: x.rare.arrived, used: l.onRoute(r, x, x.rare.used)}
 	}
@@ -189,8 +190,8 @@ func (s *shadow) copyBreaker(l *lane, leases map[*Lease]*Lease) {
 
 func (s *shadow) copyWaiting(l *lane) {
 	for _, x := range l.waiters() {
-		w := &walk{call: x.walk.call, l: s.lane, place: x.walk.place} // its own goroutine goes on with the real one
-		ls := &Lease{l: s.lane, walk: w, route: s.routeLike(l, x.route.routeKey), cost: x.cost, wait: &wait{deadline: x.wait.deadline}}
+		w := &walk{steps: steps{call: x.walk.call, l: s.lane, place: x.walk.place}} // its own goroutine goes on with the real one
+		ls := &Lease{terms: terms{l: s.lane, walk: w, route: s.routeLike(l, x.route.routeKey), cost: x.cost, wait: &wait{deadline: x.wait.deadline}}}
 		for _, o := range x.wait.options {
 			ls.wait.options = append(ls.wait.options, &option{route: s.routeLike(l, o.route.routeKey), cost: o.cost})
 		}

@@ -85,7 +85,7 @@ func tracesOf(given []*Trace) (ts traces) {
 }
 
 func (w *walk) info() CallInfo {
-	c := w.call
+	c := &w.call
 	key := c.Key
 	if w.last != nil {
 		key = w.last.Key() // that was picked
@@ -101,7 +101,7 @@ func (ts traces) ended(w *walk, ls *Lease) {
 	}
 	w.at = time.Since(w.l.c.origin)
 	ctx := w.ctx
-	if ls.ctx.Context != nil {
+	if ls.ctx != nil {
 		ctx = ls.ctx.Context // of the attempt
 	}
 	ts.attempt(w, ctx, w.at-ls.granted)
@@ -195,7 +195,11 @@ func (c *Coordinator) Pressure(slug string) (PressureChange, error) {
 
 // pressure tells producers when the queue crosses its marks.
 func (l *lane) pressure() {
-	n, places := l.waiting(), l.places(l.plain)
+	n := l.waiting()
+	if n == 0 && !l.high {
+		return
+	}
+	places := l.places(l.plain)
 	bound := places > 0 && l.t.Excess != provider.Delay
 	switch {
 	case !l.high && bound && n*5 >= places*4:

@@ -44,6 +44,13 @@ func (l *lane) lock() {
 // Of a pool it wakes the lane whose turn it is, which may wake another: one after
 // the other, so that no two are ever locked at once.
 func (l *lane) unlock() []event {
+	if l.q.Len() == 0 && len(l.pools) == 0 && l.timerAt == queue.Never && !l.high {
+		l.breakerMoved() // nobody waits: that is all that there is to do
+		events := l.events
+		l.events = nil
+		l.mu.Unlock()
+		return events
+	}
 	l.hand()
 	events := l.events
 	l.events = nil
@@ -110,24 +117,29 @@ func (l *lane) goes(w *queue.Waiter) {
 func (l *lane) take(ls *Lease) {
 	ls.granted = l.now.Mono
 	ls.state = held
-	ls.token = l.breaker.Take(l.clock())
-	for i, p := range ls.route.pauses {
-		if ls.cost[i+1] != 0 {
+	var clock time.Time
+	if !l.breaker.Closed() {
+		clock = l.clock()
+	}
+	ls.token = l.breaker.Take(clock)
+	r, cost := ls.route, ls.cost
+	for i, p := range r.pauses {
+		if cost[i+1] != 0 {
 			p.take(ls)
 		}
 	}
 	for i, g := range l.pools {
-		if ls.cost[ls.route.pool+i] != 0 {
+		if cost[r.pool+i] != 0 {
 			g.take()
 		}
 	}
-	for i, g := range ls.route.limits {
-		if n := ls.cost[ls.route.skip+i]; n != 0 {
+	for i, g := range r.limits {
+		if n := cost[r.skip+i]; n != 0 {
 			g.rule.Take(l.now, n)
 			g.told.went += n
 		}
 	}
-	quota := ls.route.keyed
+	quota := r.keyed
 	quota.told.went++
 	quota.unsettled++
 	if l.tells {

@@ -148,7 +148,8 @@ func (l *lane) renewLimits(gates map[string]*limitGate, declared map[string]prov
 			g.told = told{went: g.told.went, mute: g.told.mute}
 		}
 		g.rule, _ = limit.Replace(g.rule, d, l.now)
-		g.d, g.declared, g.learned, g.skew = d, l.freshRule(all, g.key).Heaviest(), 0, 0
+		g.d, g.cap = d, d.Algorithm == provider.InFlight
+		g.declared, g.learned, g.skew = l.freshRule(all, g.key).Heaviest(), 0, 0
 		if learned != 0 {
 			g.resize(learned)
 		}
@@ -168,7 +169,7 @@ func (l *lane) reenter(ls *Lease) {
 	ls.route = l.route(call.Endpoint, call.Key)
 	ls.cost = l.costFor(ls.walk, ls.route)
 	heavy := ls.route.tooHeavy(ls.cost)
-	if l.pooled(call) {
+	if l.pooled(&call) {
 		if ls.wait.options, heavy = l.options(ls.walk); len(ls.wait.options) > 0 {
 			heavy = nil
 			ls.route, ls.cost = ls.wait.options[0].route, ls.wait.options[0].cost

@@ -39,7 +39,7 @@ type Call struct {
 // in-flight slot that its caller has. A panic or runtime.Goexit in fn settles the
 // call as canceled and goes on.
 func (c *Coordinator) Do(ctx context.Context, call Call, fn func(context.Context) error) error {
-	w := &walk{ctx: ctx, call: call}
+	w := newWalk(ctx, call)
 	err := w.begin(c)
 	if err == nil && fn == nil {
 		err = w.invalid("the function is nil")
@@ -55,6 +55,7 @@ func (c *Coordinator) Do(ctx context.Context, call Call, fn func(context.Context
 		err := w.attempt(ls, fn)
 		if err == nil {
 			c.traces.end(w, nil)
+			w.reuse()
 			return nil
 		}
 		if refusal := w.again(ls, err); refusal != nil {
@@ -84,7 +85,7 @@ func Get[T any](ctx context.Context, c *Coordinator, call Call, fn func(context.
 // Acquire returns a lease as soon as the provider will accept a call: for calls
 // that are not a function. It is not retried; the caller reports and releases.
 func (c *Coordinator) Acquire(ctx context.Context, call Call) (*Lease, error) {
-	w := &walk{ctx: ctx, call: call}
+	w := newWalk(ctx, call)
 	if err := w.begin(c); err != nil {
 		return nil, w.refusedBy(c, err)
 	}
@@ -92,7 +93,6 @@ func (c *Coordinator) Acquire(ctx context.Context, call Call) (*Lease, error) {
 	if refusal != nil {
 		return nil, w.refusedBy(c, refusal)
 	}
-	ls.ctx = leaseContext{ctx, ls}
 	ls.acquired = true
 	w.attempts = 1
 	return ls, nil
@@ -158,8 +158,8 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 		ctx, cancel = context.WithTimeout(ctx, ls.timeout)
 		defer cancel()
 	}
-	ls.ctx, ls.running = leaseContext{ctx, ls}, true
-	err := fn(&ls.ctx)
+	ls.ctx, ls.running = &leaseContext{ctx, ls, w.life}, true
+	err := fn(ls.ctx)
 	f := w.classify(ls, err)
 	l := ls.l
 	l.lock()

@@ -148,12 +148,28 @@ func (r *Rule) Look(now Now, n int64) time.Duration {
 	if room < 0 {
 		return Never
 	}
+	switch a := r.algo.(type) { // the usual cases, without a call
+	case *window:
+		if a.total() <= uint64(room) {
+			return now.Mono
+		}
+	case *flight:
+		return now.Mono
+	}
 	return r.algo.look(r.spec, now, room)
 }
 
 // Take takes n units, which the last Look at the same now allowed: they are held
 // (counted: answered) or charged (counted: sent).
 func (r *Rule) Take(now Now, n int64) {
+	if r.spec.holds && n > 0 && n < math.MaxInt64-r.held {
+		r.held += n
+		return
+	}
+	r.take(now, n)
+}
+
+func (r *Rule) take(now Now, n int64) {
 	if n <= 0 {
 		return
 	}
@@ -176,7 +192,9 @@ func (r *Rule) Settle(granted, at Now, taken, charged int64) {
 	r.held = max(0, r.held-taken)
 	switch {
 	case !r.spec.sent:
-		if charged > 0 {
+		if w, ok := r.algo.(*window); ok && charged > 0 {
+			w.charge(r.spec, at, charged)
+		} else if charged > 0 {
 			r.algo.charge(r.spec, at, charged)
 		}
 	case charged > taken:

@@ -48,7 +48,12 @@ func (r *ring) before(i int) uint64 {
 	return r.entry(i - 1).sum
 }
 
-func (r *ring) total() uint64 { return r.before(int(r.size)) - r.base }
+func (r *ring) total() uint64 {
+	if r.size == 0 {
+		return 0
+	}
+	return r.entries[r.index(int(r.size)-1)].sum - r.base
+}
 
 // search is the first entry at or after at.
 func (r *ring) search(at time.Duration) int {
@@ -145,8 +150,9 @@ func (r *ring) insert(at time.Duration, n int64, slot time.Duration) {
 	r.saturate()
 }
 
-// extend is insert for the usual cases: as late as the last entry (or in its slot), or
-// later, where there is room and the total is far from the most.
+// extend is insert for the usual cases, where the total is far from the most: as late
+// as the last entry (or in its slot), or later, or next before it: the end of a slot
+// that others have left is ahead of the clock.
 func (r *ring) extend(at time.Duration, n int64, slot time.Duration) bool {
 	if r.size == 0 {
 		return false
@@ -160,13 +166,31 @@ func (r *ring) extend(at time.Duration, n int64, slot time.Duration) bool {
 		last.sum += uint64(n)
 		return true
 	}
-	if at < last.at || r.slotted || r.size >= exact || int(r.size) == len(r.entries) {
+	if r.slotted || r.size >= exact || int(r.size) == len(r.entries) {
 		return false
 	}
-	if i++; i == len(r.entries) {
-		i = 0
+	before := r.base
+	if at < last.at && r.size > 1 {
+		prev := r.entry(int(r.size) - 2)
+		if prev.at == at {
+			prev.sum += uint64(n)
+			last.sum += uint64(n)
+			return true
+		}
+		if prev.at > at {
+			return false
+		}
+		before = prev.sum
 	}
-	r.entries[i] = entry{at: at, sum: last.sum + uint64(n)}
+	next := i + 1
+	if next == len(r.entries) {
+		next = 0
+	}
+	e := entry{at: at, sum: last.sum + uint64(n)}
+	if at < last.at {
+		e, *last = entry{at: last.at, sum: e.sum}, entry{at: at, sum: before + uint64(n)}
+	}
+	r.entries[next] = e
 	r.size++
 	return true
 }

@@ -14,6 +14,7 @@ import (
 type spec struct {
 	algorithm provider.Algorithm
 	sent      bool
+	holds     bool          // to take is to hold, no more
 	max       int64         // N
 	capacity  int64         // the most that may count at once: N, or B of a bucket
 	per       time.Duration // W; of a calendar's month the longest; 0 for in_flight
@@ -33,9 +34,11 @@ func newSpec(l provider.Limit) (*spec, error) {
 	l = l.WithDefaults()
 	s := &spec{algorithm: l.Algorithm, max: l.Max, capacity: l.Max}
 	if s.algorithm == provider.InFlight {
+		s.holds = true
 		return s, nil
 	}
 	s.sent = l.Counted == provider.CountedSent
+	s.holds = !s.sent && s.algorithm != provider.LeakyBucket
 	per, word := l.Per.Duration()
 	s.per, s.slot = per, (per+exact-1)/exact
 	if word {

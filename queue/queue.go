@@ -161,6 +161,12 @@ func (q *Queue) Leave(w *Waiter) {
 // Touch says that a gate's rule has changed other than by time; also where nobody
 // waits at that gate, for calls that wait at another may need it. Hand must follow.
 func (q *Queue) Touch(g *Gate) {
+	if q.n > 0 {
+		q.touch(g)
+	}
+}
+
+func (q *Queue) touch(g *Gate) {
 	q.mark(g)
 	for _, x := range q.front {
 		q.mark(x)
