@@ -33,6 +33,7 @@ type steps struct {
 	failed    *failed       // nil: no attempt has failed, nothing to be remembered of one
 	attempts  int
 	sheltered bool // it goes under the slots that a call around it has in pools
+	back      bool // the ledger has refused it once: it keeps its place
 }
 
 // failed is what a call needs once an attempt has failed.
@@ -104,17 +105,28 @@ func (w *walk) admit() (*Lease, *Error) {
 		l.tell(events)
 		return nil, refusal
 	}
-	if len(l.c.traces) > 0 && (ls.wait != nil || len(events) > 0) {
-		w.hooked(ls, func() {
-			l.tell(events)
-			if ls.wait != nil {
-				l.c.traces.waiting(w, ls.wait.queue)
-			}
-		})
+	if len(l.c.traces) > 0 && len(events) > 0 {
+		w.hooked(ls, func() { l.tell(events) })
+	} else {
+		l.pay()
 	}
-	if ls.wait != nil {
-		if refusal := w.await(ls); refusal != nil {
+	for told := false; ; {
+		if ls.wait != nil {
+			if !told && len(l.c.traces) > 0 {
+				told = true
+				w.hooked(ls, func() { l.c.traces.waiting(w, ls.wait.queue) })
+			}
+			if refusal := w.await(ls); refusal != nil {
+				return nil, refusal
+			}
+		}
+		if ls.went {
+			break
+		}
+		if again, refusal := w.second(ls); refusal != nil {
 			return nil, refusal
+		} else if !again {
+			break
 		}
 	}
 	ls.waited = w.waited
@@ -177,7 +189,7 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	ls.timeout = l.p.Timeout
 	ls.route = l.route(w.call.Endpoint, w.call.Key)
 	ls.cost = l.costFor(w, ls.route)
-	if w.call.Cost != nil && w.attempts == 0 {
+	if w.call.Cost != nil && w.attempts == 0 && !w.back {
 		l.counts.ignored += ignored(ls.route, w.call.Cost)
 	}
 	if l.down {
@@ -196,7 +208,9 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	}
 	if l.q.Len() == 0 && l.open(ls) {
 		l.take(ls)
-		l.admitted(w, ls.route)
+		if ls.went {
+			l.admitted(w, ls.route)
+		}
 		return nil
 	}
 	flow := w.flow()
@@ -204,11 +218,13 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	if g == nil {
 		l.take(ls)
 		l.q.Went(&ls.route.Route, flow, ls.cost)
-		l.admitted(w, ls.route)
+		if ls.went {
+			l.admitted(w, ls.route)
+		}
 		return nil
 	}
 	var ahead []int64
-	if w.attempts == 0 { // a retry is before those who came after its first try
+	if w.attempts == 0 && !w.back { // a retry is before those who came after its first try
 		ahead = l.q.Ahead(&ls.route.Route, flow, ls.cost)
 	}
 	ls.wait = new(wait)
@@ -280,9 +296,11 @@ func (w *walk) await(ls *Lease) *Error {
 	l := w.l
 	if err == nil && ls.wait.refusal == nil {
 		w.waited += ls.granted - ls.wait.since
-		l.mu.Lock()
-		l.admitted(w, ls.route)
-		l.mu.Unlock()
+		if ls.went {
+			l.mu.Lock()
+			l.admitted(w, ls.route)
+			l.mu.Unlock()
+		}
 		return nil
 	}
 	// The turn, a refusal and the end of the context may have met: the lock says

@@ -45,7 +45,7 @@ func (l *lane) tooFar(at time.Duration, g *queue.Gate) bool {
 
 // noPlace refuses a call that finds no place in the queue. A retry has one.
 func (l *lane) noPlace(w *walk, ls *Lease, opens time.Duration, by *queue.Gate) *Error {
-	if w.attempts > 0 {
+	if w.attempts > 0 || w.back && l.t.Excess != provider.Reject {
 		return nil
 	}
 	switch places := l.places(ls.route); {

@@ -25,6 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/ledger"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/registry"
 )
@@ -41,6 +42,10 @@ type Config struct {
 	// Classify tells what an error says of a provider where the error does not
 	// itself; false: it does not know. It may be called from many goroutines.
 	Classify func(slug string, err error) (provider.Feedback, bool)
+	// Ledger is a budget shared with other processes: a call takes of the limits that are
+	// shared (see ledger.Settings) there as well. nil: this process alone. It is not
+	// closed by Shutdown.
+	Ledger ledger.Ledger
 	// Pools cap what is in flight at once in all providers of a category together, by
 	// its name, and ("") in all providers. A call that is made inside another one goes
 	// under that one's slot, whichever the provider, and takes none: the two could wait
@@ -59,6 +64,10 @@ type Coordinator struct {
 	classify func(slug string, err error) (provider.Feedback, bool)
 	traces   traces
 	pools    map[string]*pool
+	ledger   ledger.Ledger // nil: none
+	settings ledger.Settings
+	unwatch  func()
+	away     atomic.Bool   // it does not answer, as was last told to the hooks
 	origin   time.Time     // of the lanes' clocks
 	stopped  chan struct{} // closed by Shutdown
 
@@ -93,6 +102,10 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
+	}
+	if cfg.Ledger != nil {
+		c.ledger, c.settings = cfg.Ledger, cfg.Ledger.Settings()
+		c.unwatch = cfg.Ledger.Watch(c.heard)
 	}
 	return c, nil
 }
@@ -230,6 +243,9 @@ func (c *Coordinator) Shutdown(ctx context.Context) error {
 	if !c.down {
 		c.down = true
 		close(c.stopped)
+		if c.unwatch != nil {
+			defer c.unwatch()
+		}
 	}
 	lanes := *c.lanes.Load()
 	c.mu.Unlock()

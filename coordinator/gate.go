@@ -40,6 +40,7 @@ type limitGate struct {
 	d         provider.Limit
 	cap       bool          // d is in_flight
 	key       string        // whose limit it is; "": no key's
+	endpoint  string        // the same
 	notBefore time.Duration // told: a spent quota
 	spentAt   time.Duration // when that was
 	trial     time.Duration // without a told reset: the last guess
@@ -48,12 +49,15 @@ type limitGate struct {
 	declared  int64         // the largest cost under the declared size
 	learned   int64         // the told size in force; 0: the declared one
 	maxUntil  time.Duration // for so long
+	shared    *shared       // its part in the ledger; nil: none
 }
 
-// newLimitGate makes the gate of a limit; key "": of no key.
-func (l *lane) newLimitGate(d provider.Limit, key string) *limitGate {
-	g := &limitGate{l: l, d: d.OfKey(key), key: key, rule: l.freshRule(d, key).Fresh()}
+// newLimitGate makes the gate of a limit, of an endpoint and a key as far as its scope
+// names them.
+func (l *lane) newLimitGate(d provider.Limit, endpoint, key string) *limitGate {
+	g := &limitGate{l: l, d: d.OfKey(key), endpoint: endpoint, key: key, rule: l.freshRule(d, key).Fresh()}
 	g.declared, g.cap = g.rule.Heaviest(), g.d.Algorithm == provider.InFlight
+	g.share()
 	g.Init(g, g.answers())
 	return g
 }
@@ -72,17 +76,20 @@ func ruleName(d provider.Limit, key string) string { return d.Name + "\x00" + ke
 // answers tells that Never of this limit means: until an answer, which is near, as
 // all calls need it.
 func (g *limitGate) answers() bool {
-	return g.d.Scope == provider.ScopeProvider && g.d.Counted != provider.CountedSent
+	return g.shared != nil || g.d.Scope == provider.ScopeProvider && g.d.Counted != provider.CountedSent
 }
 
 // Look asks the rule at the lane's clock, of which now is a part.
 func (g *limitGate) Look(now time.Duration, n int64) time.Duration {
-	if g.learned == 0 && g.told.until == 0 && g.notBefore <= now {
+	if g.learned == 0 && g.told.until == 0 && g.notBefore <= now && g.shared == nil {
 		return g.rule.Look(g.l.now, n)
 	}
 	at := g.soonest(now, n)
 	if g.told.until != 0 {
 		at = max(at, g.told.closed(now, n, g.rule.Held()))
+	}
+	if g.shared != nil && g.askedOut(n) {
+		return queue.Never // until an answer of the ledger
 	}
 	return at
 }
@@ -100,6 +107,9 @@ func (g *limitGate) soonest(now time.Duration, n int64) time.Duration {
 	at = max(at, g.notBefore)
 	if g.told.until != 0 {
 		at = max(at, g.told.surely(now, n, g.rule.Held()))
+	}
+	if g.shared != nil {
+		at = max(at, g.opensThere(now, n))
 	}
 	return at
 }
@@ -122,12 +132,16 @@ func (g *limitGate) spent(ls *Lease, advice time.Duration) {
 		g.notBefore = max(g.notBefore, l.now.Mono+g.trial)
 	}
 	g.spentAt = l.now.Mono
+	g.tellLearned()
 	l.q.Touch(&g.Gate)
 	l.refuseLate(&g.Gate, g.notBefore)
 }
 
 // idle tells that the gate is as good as a new one.
 func (g *limitGate) idle(now limit.Now) bool {
+	if x := g.shared; x != nil && (x.asked > 0 || x.before > now.Mono || x.share.until > now.Mono) {
+		return false
+	}
 	return g.notBefore <= now.Mono && g.told.until <= now.Mono && g.learned == 0 && !g.Waiting() && g.rule.Idle(now)
 }
 

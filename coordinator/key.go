@@ -75,7 +75,9 @@ func (l *lane) enterPool(w *walk, ls *Lease) *Error {
 			ls.route, ls.cost = o.route, o.cost
 			l.take(ls)
 			l.q.Went(&ls.route.Route, flow, ls.cost)
-			l.admitted(w, ls.route)
+			if ls.went {
+				l.admitted(w, ls.route)
+			}
 			return nil
 		}
 	}

@@ -59,10 +59,14 @@ type lane struct {
 	gone     chan struct{} // closed when out reaches 0; nil: nobody asks
 	high     bool          // the queue is over its high-water mark
 	down     bool
-	skew     skew // of its clock
-	tells    bool // its answers tell quotas
-	guessed  bool // a limit was spent without a told reset
-	aligned  bool // a limit follows the wall clock
+	skew     skew   // of its clock
+	tells    bool   // its answers tell quotas
+	guessed  bool   // a limit was spent without a told reset
+	aligned  bool   // a limit follows the wall clock
+	owed     []owed // to the ledger, to be told after the unlock
+	paying   bool   // somebody is telling it
+	foreign  bool   // what happens is told by the ledger, which need not hear it again
+	apart    bool   // the ledger does not answer
 	events   []event
 	timer    *time.Timer
 	timerAt  time.Duration // Never: not set
@@ -94,6 +98,7 @@ func newLane(c *Coordinator, e registry.Entry, declared *provider.Throttle, keys
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.read()
+	l.apart = c.ledger != nil && !c.ledger.Status().Up
 	return l, l.declare(p.Throttle)
 }
 

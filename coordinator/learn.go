@@ -3,6 +3,7 @@ package coordinator
 import (
 	"time"
 
+	"github.com/headgate/headgate/ledger"
 	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/queue"
@@ -247,6 +248,7 @@ func (l *lane) learnMax(g *limitGate, b provider.Budget) {
 	if b.Limit != g.maxNow() {
 		g.resize(b.Limit)
 	}
+	g.tellLearned()
 }
 
 // maxNow is the size of the limit that is in force.
@@ -259,18 +261,49 @@ func (g *limitGate) maxNow() int64 {
 
 // resize puts another size in force; the declared one is put back by its own.
 func (g *limitGate) resize(size int64) {
-	d := g.d
-	if d.Algorithm == provider.TokenBucket && d.Burst > 0 {
-		d.Burst = min(d.Burst, size)
-	}
-	d.Max = size
-	rule, err := limit.Replace(g.rule, d, g.l.now)
-	if err != nil {
-		return // no such limit: the declared one stays
-	}
+	before := g.learned
 	if g.learned = size; size == g.d.Max {
 		g.learned = 0
 	}
+	if !g.fit() {
+		g.learned = before // no such limit
+	}
+}
+
+// fit gives the rule the size that is in force: the learned or the declared one, and no
+// more than this process's share while the ledger does not answer.
+func (g *limitGate) fit() bool {
+	d := g.d
+	d.Max = g.maxNow()
+	if d.Algorithm == provider.TokenBucket && d.Burst > 0 {
+		d.Burst = min(d.Burst, d.Max)
+	}
+	if x := g.shared; x != nil && x.share.size > 0 && x.share.size < d.Max {
+		if d.Algorithm == provider.TokenBucket {
+			d.Burst = max(1, int64(float64(max(d.Burst, 1))*float64(x.share.size)/float64(d.Max)))
+		}
+		d.Max = x.share.size
+	}
+	rule, err := limit.Replace(g.rule, d, g.l.now)
+	if err != nil {
+		return false
+	}
 	g.rule = rule
 	g.l.q.Touch(&g.Gate)
+	return true
+}
+
+// tellLearned tells other processes what answers have said of a limit that they share.
+func (g *limitGate) tellLearned() {
+	if g.shared == nil || g.l.foreign {
+		return
+	}
+	x := &ledger.Learnt{Counter: g.shared.counter}
+	if g.notBefore > g.l.now.Mono {
+		x.NotBefore = g.l.c.origin.Add(g.notBefore)
+	}
+	if g.learned != 0 && g.learned < g.d.Max {
+		x.Max, x.Until = g.learned, g.l.c.origin.Add(min(g.maxUntil, g.l.now.Mono+longestAdvice))
+	}
+	g.l.owe(owed{news: &ledger.News{Learn: x}})
 }

@@ -44,17 +44,19 @@ type terms struct {
 	running  bool // in a function of Do
 	unsent   bool // that has forgotten it
 	claimed  bool // a request was sent under it
+	went     bool // it is out: what it takes has been granted everywhere
 }
 
 // rare is what few leases need, apart from what every call pays for.
 type rare struct {
-	arrived time.Duration // from when its requests count, where early
-	used    []int64       // what was charged by gate, where that is not the cost
-	marks   []mark        // what it saw of the quotas as it went, at a provider that tells
-	rides   *Lease        // the outer one whose slot it goes under; nil: its own
-	riders  int           // calls that go under its slot
-	nested  bool          // a call nested in it has waited
-	drop    func()        // of Hold; nil: the function's end releases
+	arrived  time.Duration // from when its requests count, where early
+	used     []int64       // what was charged by gate, where that is not the cost
+	marks    []mark        // what it saw of the quotas as it went, at a provider that tells
+	rides    *Lease        // the outer one whose slot it goes under; nil: its own
+	riders   int           // calls that go under its slot
+	nested   bool          // a call nested in it has waited
+	borrowed *borrowed     // of limits that are shared; nil: none
+	drop     func()        // of Hold; nil: the function's end releases
 }
 
 func (ls *Lease) rarely() *rare {

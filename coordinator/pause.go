@@ -3,6 +3,7 @@ package coordinator
 import (
 	"time"
 
+	"github.com/headgate/headgate/ledger"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/queue"
 )
@@ -33,6 +34,8 @@ type pauseGate struct {
 	floor   time.Duration // next pause without advice; 0: the penalty
 	refused time.Duration // last refusal
 
+	there time.Duration // not before, by the ledger
+
 	pace      adaptive
 	told      told  // a quota that no limit declares
 	unsettled int64 // calls of the scope without an answer
@@ -48,9 +51,13 @@ func (p *pauseGate) init(l *lane, scope, name string) {
 }
 
 func (p *pauseGate) Look(now time.Duration, n int64) time.Duration {
-	if !p.on && p.warm == 0 && p.told.until == 0 && p.pace.rate == 0 {
+	if !p.on && p.warm == 0 && p.told.until == 0 && p.pace.rate == 0 && p.there == 0 {
 		return now
 	}
+	if p.there > now {
+		return p.there
+	}
+	p.there = 0
 	if at := p.told.closed(now, n, p.unsettled); at > now {
 		return at
 	}
@@ -166,6 +173,10 @@ func (p *pauseGate) extend(until time.Duration, why provider.Outcome, detail str
 	}
 	p.on, p.until, p.trial, p.warm, p.why, p.detail = true, until, nil, 0, why, detail
 	l.q.Touch(&p.Gate)
+	if !l.foreign {
+		l.owe(owed{news: &ledger.News{Pause: &ledger.Pause{Provider: l.slug, Scope: p.scope, Name: p.name,
+			Until: l.c.origin.Add(until), Why: string(why), Detail: detail}}})
+	}
 	l.event(event{pause: &PauseChange{Provider: l.slug, Scope: p.scope, Name: p.name, Why: string(why), Until: l.date(until)}})
 	l.refuseLate(&p.Gate, until)
 }
@@ -175,12 +186,21 @@ func (p *pauseGate) answered(ls *Lease, o provider.Outcome) {
 	if p.trial != ls {
 		return
 	}
-	switch o {
-	case provider.OK, provider.Rejected, provider.Unauthorized, provider.QuotaSpent:
+	if opensScope(o) {
 		p.open()
-	default: // tells nothing of this scope: the next one goes alone
+	} else { // it tells nothing of this scope: the next one goes alone
 		p.dropped(ls)
 	}
+}
+
+// opensScope tells that such an answer ends the pause of the scope in which it went
+// alone.
+func opensScope(o provider.Outcome) bool {
+	switch o {
+	case provider.OK, provider.Rejected, provider.Unauthorized, provider.QuotaSpent:
+		return true
+	}
+	return false
 }
 
 // open ends the pause.
@@ -189,6 +209,9 @@ func (p *pauseGate) open() {
 		return
 	}
 	p.on, p.until, p.trial = false, min(p.until, p.l.now.Mono), nil
+	if !p.l.foreign {
+		p.l.owe(owed{news: &ledger.News{Resume: &ledger.Pause{Provider: p.l.slug, Scope: p.scope, Name: p.name}}})
+	}
 	if p.l.t.Warmup > 0 && p.l.interval() > 0 {
 		p.warm, p.last = p.l.now.Mono, p.l.now.Mono
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/breaker"
+	"github.com/headgate/headgate/ledger"
 	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/provider"
 )
@@ -42,6 +43,9 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	l.learn(ls, f)
 	l.dated(ls, f.Date)
 	ls.state = answered
+	if x := ls.rare; x != nil && x.borrowed != nil && x.borrowed.alone && opensScope(f.Outcome) {
+		x.borrowed.trial = ledger.Opens
+	}
 	if f.Unanswered {
 		l.settleUnanswered(ls)
 	} else {
@@ -149,6 +153,9 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 		} else {
 			g.rule.Settle(instant(ls.granted), at, n, charged)
 		}
+		if ls.state == over || g.d.Unit == provider.Requests { // else a later part of the answer may tell the real use
+			l.settleThere(ls, i, at.Mono, charged)
+		}
 		l.q.Touch(&g.Gate)
 	}
 }
@@ -227,8 +234,23 @@ func (l *lane) release(ls *Lease) {
 		return
 	}
 	ls.state = over
+	if x := ls.rare; x != nil && x.borrowed != nil && ls.settled != 0 {
+		for _, i := range x.borrowed.limits {
+			if !ls.route.limits[i].cap {
+				l.settleThere(ls, i, ls.settled, ls.charged(ls.route.skip+i))
+			}
+		}
+	}
 	l.freeSlots(ls)
 	l.left(ls)
+}
+
+// charged is what a lease was charged at a gate.
+func (ls *Lease) charged(gate int) int64 {
+	if ls.rare.used != nil {
+		return ls.rare.used[gate]
+	}
+	return ls.cost[gate]
 }
 
 // neverWent is the end of a function that has forgotten its lease: nothing was sent,
@@ -265,6 +287,7 @@ func (l *lane) freeSlots(ls *Lease) {
 	for i, g := range ls.route.limits {
 		if n := ls.cost[ls.route.skip+i]; n != 0 && g.cap {
 			g.rule.Settle(instant(ls.granted), l.now, n, n)
+			l.settleThere(ls, i, l.now.Mono, n)
 			l.q.Touch(&g.Gate)
 		}
 	}
@@ -274,6 +297,17 @@ func (l *lane) freeSlots(ls *Lease) {
 func (l *lane) giveBack(ls *Lease) {
 	ls.state = over
 	ls.f = neverSent
+	if x := ls.rare; x != nil && x.borrowed != nil {
+		ls.answered() // to nobody: its caller gave up as its turn came
+		if x.borrowed.hold != 0 {
+			l.owe(owed{settle: &ledger.Settlement{Hold: x.borrowed.hold, Back: true}})
+		} else if ls.went {
+			l.spend(ls, -1)
+		}
+		for k := range x.borrowed.settled {
+			x.borrowed.settled[k] = true
+		}
+	}
 	for i, g := range ls.route.limits {
 		if n := ls.cost[ls.route.skip+i]; n != 0 && g.d.Algorithm != provider.InFlight {
 			g.rule.GiveBack(instant(ls.granted), l.now, n)
@@ -292,6 +326,9 @@ func (l *lane) giveBack(ls *Lease) {
 	if !ls.running { // else the function's end says what became of it
 		l.judge(ls, breaker.Neither)
 	}
-	l.counts.granted--
+	if ls.went {
+		l.counts.granted--
+		ls.went = false
+	}
 	l.left(ls)
 }

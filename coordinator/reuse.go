@@ -44,8 +44,8 @@ func (w *walk) reuse() {
 	}
 	// What the next call writes before it reads stays as it is: clearing all of it would
 	// cost as much as new memory.
-	w.ctx, w.l, w.root, w.last, w.waited, w.attempts, w.sheltered = nil, nil, nil, nil, 0, 0, false
+	w.ctx, w.l, w.root, w.last, w.waited, w.attempts, w.sheltered, w.back = nil, nil, nil, nil, 0, 0, false, false
 	ls.route, ls.cost, ls.f, ls.wait, ls.ctx = nil, nil, nil, nil, nil
-	ls.waited, ls.state, ls.again, ls.running = 0, waiting, false, false
+	ls.waited, ls.state, ls.again, ls.running, ls.went = 0, waiting, false, false, false
 	walks.Put(w)
 }

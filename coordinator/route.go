@@ -20,6 +20,7 @@ type route struct {
 	pauses []*pauseGate
 	keyed  *pauseGate // of the key, where there is one, else the provider's
 	limits []*limitGate
+	shared []int   // those of limits that are kept in the ledger
 	place  int     // of its endpoint in the declaration, from 1; 0: none
 	pool   int     // number of gates before the pools
 	skip   int     // and before the limits
@@ -104,7 +105,11 @@ func (l *lane) newRoute(id routeKey) *route {
 		if len(d.Endpoints) == 0 && instead && !l.isBad(&d) || len(d.Endpoints) > 0 && !slices.Contains(d.Endpoints, id.endpoint) {
 			continue
 		}
-		r.limits = append(r.limits, l.gateOf(r, d))
+		g := l.gateOf(r, d)
+		if g.shared != nil {
+			r.shared = append(r.shared, len(r.limits))
+		}
+		r.limits = append(r.limits, g)
 	}
 	r.keyed = r.pauseOf(provider.ScopeKey)
 	r.pool = 1 + len(r.pauses)
@@ -130,18 +135,18 @@ func (l *lane) isBad(d *provider.Limit) bool {
 
 // gateOf returns the gate of a limit for a route, by the limit's scope.
 func (l *lane) gateOf(r *route, d provider.Limit) *limitGate {
-	limits, key := l.general, ""
+	limits, endpoint, key := l.general, "", ""
 	switch d.Scope {
 	case provider.ScopeKey:
 		limits, key = l.partOf(r, partKey{key: r.key}).limits, r.key
 	case provider.ScopeEndpoint:
-		limits = l.partOf(r, partKey{endpoint: r.endpoint}).limits
+		limits, endpoint = l.partOf(r, partKey{endpoint: r.endpoint}).limits, r.endpoint
 	case provider.ScopeKeyEndpoint:
-		limits, key = l.partOf(r, partKey{r.endpoint, r.key}).limits, r.key
+		limits, endpoint, key = l.partOf(r, partKey{r.endpoint, r.key}).limits, r.endpoint, r.key
 	}
 	g := limits[d.Name]
 	if g == nil {
-		g = l.newLimitGate(d, key)
+		g = l.newLimitGate(d, endpoint, key)
 		limits[d.Name] = g
 	}
 	l.aligned = l.aligned || g.rule.Aligned()

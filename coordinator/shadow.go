@@ -61,8 +61,11 @@ func (p *pauseGate) like(x *pauseGate) {
 
 // likeLimit is a gate with the same history.
 func (l *lane) likeLimit(x *limitGate) *limitGate {
-	g := &limitGate{l: l, rule: x.rule.Clone(), d: x.d, cap: x.cap, key: x.key, notBefore: x.notBefore, spentAt: x.spentAt, trial: x.trial,
+	g := &limitGate{l: l, rule: x.rule.Clone(), d: x.d, cap: x.cap, endpoint: x.endpoint, key: x.key, notBefore: x.notBefore, spentAt: x.spentAt, trial: x.trial,
 		told: x.told, skew: x.skew, declared: x.declared, learned: x.learned, maxUntil: x.maxUntil}
+	if x.shared != nil {
+		g.notBefore = max(g.notBefore, x.shared.before) // what others will take nobody knows
+	}
 	g.Init(g, g.answers())
 	return g
 }

@@ -26,6 +26,7 @@ type LimitState struct {
 	ResetAt time.Time       `json:"reset_at,omitzero"` // when units come back; zero: none is out
 	Room    int64           `json:"room"`              // how many there are when none is out: Max, of a token bucket its burst
 	Left    int64           `json:"left"`              // of those; 0 while the provider has said that none is
+	Shared  bool            `json:"shared,omitempty"`  // with other processes: Left is what the ledger last said, Used and Held are this process's
 	Origin  string          `json:"origin"`            // declared | overridden | learned | assumed | pacing (our courtesy)
 }
 
@@ -64,7 +65,7 @@ type KeyState struct {
 type State struct {
 	Provider    string                     `json:"provider"`
 	At          time.Time                  `json:"at"`
-	Limits      []LimitState               `json:"limits"` // that all calls share
+	Limits      []LimitState               `json:"limits"` // that all calls share, and of scope key those of calls that name none
 	Endpoints   map[string][]LimitState    `json:"endpoints,omitempty"`
 	Keys        []KeyState                 `json:"keys,omitempty"` // the 100 busiest; all of a pool
 	KeyCount    int                        `json:"key_count"`
@@ -75,6 +76,7 @@ type State struct {
 	OldestOut   time.Duration              `json:"oldest_out"`      // since the oldest of those went: a body that nobody closes
 	Breaker     BreakerState               `json:"breaker"`
 	Pauses      []PauseState               `json:"pauses,omitempty"`
+	Ledger      *LedgerState               `json:"ledger,omitempty"`    // of the budget that is shared; nil: none
 	RoundTrip   time.Duration              `json:"round_trip"`          // median of the last few
 	Lately      Lately                     `json:"lately"`              // the last minute
 	Decisions   []Decision                 `json:"decisions,omitempty"` // on each call once, since the beginning
@@ -110,7 +112,7 @@ func (l *lane) state() State {
 	l.lock()
 	defer func() { l.tell(l.unlock()) }()
 	s := State{
-		Provider: l.slug, At: l.wall(), Queue: l.queueState(), InFlight: l.out, RoundTrip: l.trips.median(),
+		Provider: l.slug, At: l.wall(), Ledger: l.c.ledgerState(), Queue: l.queueState(), InFlight: l.out, RoundTrip: l.trips.median(),
 		Granted: l.counts.granted, Retries: l.counts.retries, Ignored: l.counts.ignored, Lingering: l.lingering(),
 		Outcomes: l.counts.byOutcome(), Refused: maps.Clone(l.counts.refusals),
 		Lately: l.lastMinute(), Decisions: l.decisions(), RetryBudget: l.budget.left(l.now.Mono, l.b.Budget),
@@ -174,6 +176,7 @@ func (l *lane) partStates(s *State) {
 			s.Keys = append(s.Keys, KeyState{Key: alias, Limits: l.unused(alias)})
 		}
 	}
+	s.Limits = append(s.Limits, l.unnamed(len(s.Keys) > 0)...)
 	s.KeyCount = len(s.Keys)
 	slices.SortFunc(s.Keys, func(a, b KeyState) int {
 		return cmp.Or(cmp.Compare(a.busy(), b.busy())*-1, cmp.Compare(a.Key, b.Key))
@@ -188,7 +191,7 @@ func (l *lane) partStates(s *State) {
 func (l *lane) unused(alias string) (limits []LimitState) {
 	for _, d := range l.limits {
 		if d.Scope == provider.ScopeKey {
-			limits = append(limits, *l.newLimitGate(d, alias).state())
+			limits = append(limits, *l.newLimitGate(d, "", alias).state())
 		}
 	}
 	return limits
@@ -229,6 +232,13 @@ func (g *limitGate) state() *LimitState {
 		s.Origin = "pacing"
 	case g.d.Basis == provider.BasisAssumed:
 		s.Origin = "assumed"
+	}
+	if x := g.shared; x != nil {
+		s.Shared = true
+		if x.room >= 0 {
+			s.Left = min(s.Left, x.room)
+		}
+		u.ResetAt = max(u.ResetAt, x.before)
 	}
 	if u.ResetAt > g.l.now.Mono {
 		s.ResetAt = g.l.date(u.ResetAt)

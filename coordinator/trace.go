@@ -46,6 +46,9 @@ type Trace struct {
 	Paused func(PauseChange)
 	// Pressure: the queue has filled to 80 %, or emptied to 50 %, of its places.
 	Pressure func(PressureChange)
+	// Ledger: the budget that is shared with other processes has begun or ceased to
+	// answer.
+	Ledger func(LedgerChange)
 	// Panicked: the named hook of this Trace has panicked with value, for the first
 	// time. nil: a line on the standard error says which, and where.
 	Panicked func(hook string, value any)
@@ -128,6 +131,7 @@ func (l *lane) event(e event) {
 
 // tell runs hooks. It needs the lock not to be held.
 func (l *lane) tell(events []event) {
+	l.pay()
 	for _, e := range events {
 		for _, t := range l.c.traces {
 			t.tell(e)
@@ -147,6 +151,14 @@ func (t *hooks) tell(e event) {
 		defer t.guard("Pressure")
 		t.Pressure(*e.pressure)
 	}
+}
+
+func (t *hooks) ledger(x LedgerChange) {
+	if t.Ledger == nil {
+		return
+	}
+	defer t.guard("Ledger")
+	t.Ledger(x)
 }
 
 // tellPending tells what the timer left to be told.

@@ -44,7 +44,7 @@ func (l *lane) lock() {
 // Of a pool it wakes the lane whose turn it is, which may wake another: one after
 // the other, so that no two are ever locked at once.
 func (l *lane) unlock() []event {
-	if l.q.Len() == 0 && len(l.pools) == 0 && l.timerAt == queue.Never && !l.high {
+	if l.q.Len() == 0 && len(l.pools) == 0 && l.timerAt == queue.Never && !l.high && (l.c.ledger == nil || len(l.later) == 0) {
 		l.breakerMoved() // nobody waits: that is all that there is to do
 		events := l.events
 		l.events = nil
@@ -80,6 +80,7 @@ func wakeAll(lanes []*lane) {
 		l.lock()
 		l.hand()
 		lanes = append(lanes[1:], l.leave()...)
+		l.pay()
 	}
 }
 
@@ -160,6 +161,16 @@ func (l *lane) take(ls *Lease) {
 		ls.older.newer = ls
 	}
 	l.newest = ls
+	if r.shared != nil && ls.asks() {
+		l.asking(ls)
+		return
+	}
+	l.wentOut(ls)
+}
+
+// wentOut counts a call that has been granted everything.
+func (l *lane) wentOut(ls *Lease) {
+	ls.went = true
 	l.counts.granted++
 	l.second().went++
 	if !ls.again {
@@ -179,6 +190,8 @@ func (l *lane) setTimer() {
 		if l.aligned { // dates follow the corrected clock; a timer does not
 			at = min(at, l.now.Mono+time.Minute)
 		}
+	} else if l.c.ledger != nil && len(l.later) > 0 { // others may wait for these units
+		at = l.later[0].at
 	}
 	if at == l.timerAt {
 		return
@@ -200,6 +213,7 @@ func (l *lane) wake() {
 	l.lock()
 	l.woke()
 	wakeAll(l.leave())
+	l.pay()
 }
 
 // woke has a look at everything that time may have opened. Limits that follow dates

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/headgate/headgate/ledger"
 	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/registry"
@@ -67,8 +68,9 @@ func (c *Coordinator) Resume(slug string) error {
 		return unknown
 	}
 	l.lock()
+	l.owe(owed{news: &ledger.News{Resume: &ledger.Pause{Provider: l.slug}}}) // those that this process does not know, too
 	l.eachPause(func(p *pauseGate) {
-		p.unauthorized, p.floor, p.told.until, p.pace.rate = 0, 0, 0, 0
+		p.unauthorized, p.floor, p.told.until, p.pace.rate, p.there = 0, 0, 0, 0, 0
 		p.open()
 		l.q.Touch(&p.Gate)
 	})
@@ -76,6 +78,10 @@ func (c *Coordinator) Resume(slug string) error {
 		g.notBefore, g.trial, g.told.until = 0, 0, 0
 		if g.learned != 0 {
 			g.resize(g.d.Max)
+		}
+		if g.shared != nil {
+			g.shared.before = 0
+			g.tellLearned()
 		}
 		l.q.Touch(&g.Gate)
 	})
@@ -150,6 +156,7 @@ func (l *lane) renewLimits(gates map[string]*limitGate, declared map[string]prov
 		g.rule, _ = limit.Replace(g.rule, d, l.now)
 		g.d, g.cap = d, d.Algorithm == provider.InFlight
 		g.declared, g.learned, g.skew = l.freshRule(all, g.key).Heaviest(), 0, 0
+		g.share()
 		if learned != 0 {
 			g.resize(learned)
 		}
