@@ -122,7 +122,7 @@ func TestAlertsNameWhatIsExported(t *testing.T) {
 			assert.Contains(t, string(tests), "alertname: "+r.Alert+"\n", "each alert is seen to fire")
 		}
 	}
-	assert.Equal(t, []string{"HeadgateRefusals", "HeadgateQueueLong", "HeadgateBreakerOpen", "HeadgateQuotaRunsOut", "HeadgateLimitLearned"}, alerts)
+	assert.Equal(t, []string{"HeadgateRefusals", "HeadgateQueueLong", "HeadgateBreakerOpen", "HeadgateQuotaRunsOut", "HeadgateLimitLearned", "HeadgateLedgerDown"}, alerts)
 }
 
 func promtool(t *testing.T, args ...string) {

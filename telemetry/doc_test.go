@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"maps"
@@ -14,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/headgate/headgate/coordinator"
+	"github.com/headgate/headgate/ledger"
+	"github.com/headgate/headgate/ledger/memory"
 )
 
 var update = flag.Bool("update", false, "write docs/telemetry.md anew")
@@ -67,7 +70,10 @@ func document() string {
 // and no other.
 func TestDocNamesWhatIsCollected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, reader, _ := metered(t, nil, coordinator.Config{Providers: scenarioProviders(), Pools: map[string]int{"": 900, "web": 800}})
+		led, err := ledger.Open(memory.New(), ledger.Settings{})
+		require.NoError(t, err)
+		defer func() { assert.NoError(t, led.Close(context.Background())) }()
+		c, reader, _ := metered(t, nil, coordinator.Config{Providers: scenarioProviders(), Pools: map[string]int{"": 900, "web": 800}, Ledger: led})
 		play(t, c)
 		got := collect(t, reader)
 		var names []string

@@ -13,6 +13,7 @@ const (
 	attrOrigin   = "headgate.origin"
 	attrBreaker  = "headgate.breaker.state"
 	attrPool     = "headgate.pool"
+	attrMode     = "headgate.ledger.mode"
 	attrError    = "error.type"
 )
 
@@ -71,6 +72,8 @@ const (
 	poolInFlight
 	poolSize
 	poolWaiting
+	ledgerMode
+	ledgerReplicas
 )
 
 var (
@@ -142,6 +145,10 @@ var instruments = [...]instrument{
 	keys: {name: "headgate.keys", kind: sum, unit: "{key}", text: "Keys that have state; idle ones are forgotten.", attrs: ofProvider},
 	poolInFlight: {name: "headgate.pool.in_flight", kind: sum, unit: "{call}",
 		text: "Calls that are out in all providers of a pool: a category, or (without a name) all.", attrs: ofPool},
-	poolSize:    {name: "headgate.pool.size", kind: sum, unit: "{call}", text: "Calls that may be out in a pool at once.", attrs: ofPool},
+	poolSize: {name: "headgate.pool.size", kind: sum, unit: "{call}", text: "Calls that may be out in a pool at once.", attrs: ofPool},
+	ledgerMode: {name: "headgate.ledger.mode", kind: sum, unit: "{ledger}",
+		text: "1 for how the budget is shared with other processes: shared, or, while the ledger does not answer, by share, deny or open; 0 for the others. Absent where no limit is shared.", attrs: []string{attrMode}},
+	ledgerReplicas: {name: "headgate.ledger.replicas", kind: sum, unit: "{process}",
+		text: "Processes that share the budget, this one included, as last seen; 0: not known."},
 	poolWaiting: {name: "headgate.pool.waiting", kind: sum, unit: "{provider}", text: "Providers that wait for a slot of the pool.", attrs: ofPool},
 }

@@ -75,7 +75,11 @@ func (t *Telemetry) observer(c *coordinator.Coordinator) metric.Callback {
 		}
 		declared := declaredLimits(c)
 		pools := make(map[string]bool)
-		for _, s := range c.States() {
+		states := c.States()
+		if len(states) > 0 && states[0].Ledger != nil { // the same of all
+			o.ledger(states[0].Ledger)
+		}
+		for _, s := range states {
 			o.calls(s)
 			o.queue(c, s)
 			o.gates(s)
@@ -149,6 +153,13 @@ func (o observation) gates(s coordinator.State) {
 		o.int(pauses, n, s.Provider, at.scope, at.why)
 		o.seconds(pauseRemaining, longest[at], s.Provider, at.scope, at.why)
 	}
+}
+
+func (o observation) ledger(s *coordinator.LedgerState) {
+	for _, mode := range []string{"shared", "share", "deny", "open"} {
+		o.int(ledgerMode, oneIf(s.Mode == mode), mode)
+	}
+	o.int(ledgerReplicas, int64(s.Replicas))
 }
 
 func oneIf(yes bool) int64 {

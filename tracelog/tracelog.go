@@ -40,12 +40,15 @@ const (
 	Paused   Event = "paused"   // a scope is paused, or for longer: Warn
 	Resumed  Event = "resumed"  // it is open again: Info
 	Pressure Event = "pressure" // the queue has crossed a mark, either way: Info
+	Apart    Event = "apart"    // the ledger has ceased to answer: Error
+	Shared   Event = "shared"   // it answers: Info
 )
 
 var levels = map[Event]slog.Level{
 	Waiting: slog.LevelDebug, Going: slog.LevelDebug, Attempt: slog.LevelDebug, End: slog.LevelDebug, GaveUp: slog.LevelDebug,
 	Failed: slog.LevelWarn, Refused: slog.LevelWarn, Paused: slog.LevelWarn, Open: slog.LevelError,
 	Breaker: slog.LevelInfo, Resumed: slog.LevelInfo, Pressure: slog.LevelInfo,
+	Apart: slog.LevelError, Shared: slog.LevelInfo,
 }
 
 // Options say how much is written. The zero value is the default of each.
@@ -84,7 +87,7 @@ func New(l *slog.Logger, opt Options) *coordinator.Trace {
 	}
 	return &coordinator.Trace{
 		Waiting: w.waiting, Going: w.going, Attempt: w.attempt, End: w.end, Refused: w.refused,
-		Breaker: w.breaker, Paused: w.paused, Pressure: w.pressure,
+		Breaker: w.breaker, Paused: w.paused, Pressure: w.pressure, Ledger: w.ledger,
 	}
 }
 
@@ -238,6 +241,20 @@ func (w *writer) paused(p coordinator.PauseChange) {
 		}
 		if !p.Until.IsZero() {
 			attrs = append(attrs, slog.String("why", p.Why), slog.Time("until", p.Until))
+		}
+		return attrs
+	})
+}
+
+func (w *writer) ledger(x coordinator.LedgerChange) {
+	event, message := Shared, "the shared budget answers"
+	if !x.Up {
+		event, message = Apart, "the shared budget does not answer"
+	}
+	w.write(context.Background(), event, "", message, func() []slog.Attr {
+		attrs := []slog.Attr{slog.String("mode", x.State.Mode), slog.Int("replicas", x.State.Replicas), slog.Int("rank", x.State.Rank)}
+		if x.State.Detail != "" {
+			attrs = append(attrs, slog.String("detail", x.State.Detail))
 		}
 		return attrs
 	})
