@@ -46,14 +46,20 @@ var rows = []row{
 	{"transport", "it is HTTP over the core, whichever the provider", []string{"coordinator", "dialect", "provider"}},
 	{"adapters/...", "an adapter is not throttled by itself: it is called by the core", []string{"adapters/...", "provider", "registry", "dialect"}},
 	{"ledger", "it is a contract, which knows no store", []string{"provider"}},
-	{"ledger/sqlite", "it is one store under the contract", []string{"ledger", "provider"}},
-	{"ledger/redis", "it is one store under the contract", []string{"ledger", "provider"}},
+	{"ledger/ledgertest/outage", "it judges a whole team with its store", []string{"coordinator", "ledger", "provider", "internal/referee"}},
+	{"ledger/ledgertest", "it judges stores, so what the algorithms mean is written down in it a second time", []string{"ledger", "provider"}},
+	{"ledger/internal/book", "it is what a store does, wherever it is kept", []string{"ledger", "limit", "provider"}},
+	{"ledger/memory", "it is one store under the contract", []string{"ledger", "ledger/internal/book", "limit", "provider"}},
+	{"ledger/sqlite", "it is one store under the contract", []string{"ledger", "ledger/internal/book", "limit", "provider"}},
+	{"ledger/redis", "it is one store under the contract", []string{"ledger", "limit", "provider"}},
+	{"ledger/redis/bench", "", []string{"..."}},
 	{"telemetry", "it looks at the core from outside", []string{"coordinator", "provider"}},
 	{"tracelog", "it looks at the core from outside", []string{"coordinator", "provider"}},
 	{"edge", "it is a user of the core that answers others", []string{"coordinator", "provider", "registry"}},
 	{"console", "it looks at the core from outside", []string{"coordinator", "provider"}},
 	{"internal/referee", "it judges limit, so it counts by its own code", []string{"provider"}},
 	{"internal/arrow", "it has no code of its own", nil},
+	{"console/browsertest", "", []string{"..."}},
 	{"examples/...", "", []string{"..."}},
 	{"bench/...", "", []string{"..."}},
 }
@@ -66,21 +72,25 @@ type ban struct {
 	except []string // all other packages of ours must not
 }
 
-var programs = []string{"examples/...", "bench/..."}
+var programs = []string{"console/browsertest", "examples/...", "bench/...", "ledger/redis/bench"}
+
+// tests are the packages that only tests import.
+var tests = []string{"ledger/ledgertest", "ledger/ledgertest/outage"}
 
 var bans = []ban{
 	{what: "net/http", why: "who calls a provider by other means does not compile HTTP into his program",
-		except: []string{"dialect", "transport", "adapters/...", "telemetry", "edge", "console", "ledger/redis", "internal/referee", "examples/...", "bench/..."}},
+		except: []string{"dialect", "transport", "adapters/...", "telemetry", "edge", "console", "ledger/redis", "ledger/ledgertest", "ledger/ledgertest/outage", "internal/referee", "examples/...", "bench/..."}},
 	{what: "go.opentelemetry.io/...", why: "who does not measure does not compile OpenTelemetry", except: append([]string{"telemetry"}, programs...)},
 	{what: "database/sql/...", why: "who limits one process needs no store", except: append([]string{"ledger/sqlite"}, programs...)},
 	{what: "modernc.org/...", why: "who limits one process needs no store", except: append([]string{"ledger/sqlite"}, programs...)},
+	{what: "github.com/ncruces/...", why: "who limits one process needs no store", except: append([]string{"ledger/sqlite"}, programs...)},
 	{what: "github.com/redis/...", why: "who limits one process needs no store", except: append([]string{"ledger/redis"}, programs...)},
 	// log/slog, whose Value an Error can become, brings log along: so only their own imports count.
 	{what: "log", why: "a library returns errors and calls hooks; it does not write", direct: true, except: programs},
-	{what: "github.com/stretchr/testify/...", why: "it is for tests", except: programs},
+	{what: "github.com/stretchr/testify/...", why: "it is for tests", except: append(tests, programs...)},
 	{what: "pgregory.net/rapid/...", why: "it is for tests", except: programs},
 	{what: "go.uber.org/goleak/...", why: "it is for tests", except: programs},
-	{what: "net/http/httptest", why: "it is for tests", except: programs},
+	{what: "net/http/httptest", why: "it is for tests", except: append(tests, programs...)},
 	{what: module + "/internal/referee", why: "it is for tests and examples", except: append([]string{"internal/referee"}, programs...)},
 }
 
