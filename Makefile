@@ -30,13 +30,19 @@ check: fmt vet staticcheck lint tidy vuln shortfuzz
 test: setup
 	$(call each,$(GO) test -race -shuffle=on -timeout 10m ./...)
 	$(GO) test -timeout 10m -run 'Hour|Alloc|Storm|Played' ./...
+	cd console/browsertest && $(GO) test -timeout 10m -run Thousand .
+	cd ledger/sqlite && $(GO) test -timeout 10m -run Conformance .
 
 # setup brings what the tests need besides Go, where it is missing: a C compiler, for
-# the race detector, and Prometheus's promtool, for the alerts. A test that needs
-# another program gets its line here.
+# the race detector, Prometheus's promtool, for the alerts, Chromium and a typeface, for
+# the status page, and Redis (with Sentinel), which tests start by themselves. A test
+# that needs another program gets its line here.
 setup:
 	@$(call need,gcc,gcc libc6-dev,gcc glibc-devel,gcc musl-dev)
 	@$(call need,promtool,prometheus,golang-github-prometheus,prometheus)
+	@[ -n "$$CHROME" ] || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+		$(call need,chromium,chromium fonts-inter,chromium rsms-inter-fonts,chromium font-inter)
+	@$(call need,redis-server,redis-server,redis,redis)
 
 # need installs packages (Debian's, Fedora's, Alpine's names) unless a command is there.
 define need
@@ -47,8 +53,11 @@ command -v $(1) >/dev/null || { echo "# setup: installing $(1)"; \
 	else echo "install $(1) by your system's package manager, then run this again" >&2; exit 1; fi; }
 endef
 
+# bench plays Headgate side by side with what would be taken instead, and writes what it
+# has measured; a few minutes on 2 cores that do nothing else. The benchmarks of a single
+# package: go test -bench . -benchmem.
 bench:
-	$(call each,$(GO) test -run '^$$' -bench . -benchmem ./...)
+	$(GO) run ./bench -o docs/benchmarks.md
 
 fmt:
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { printf 'not gofmt-ed:\n%s\n' "$$files"; exit 1; }

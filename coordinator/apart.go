@@ -82,7 +82,7 @@ func (c *Coordinator) pausedElsewhere(told *ledger.Pause, begins bool) {
 	l.lock()
 	for _, p := range l.pausesNamed(told) {
 		if begins {
-			if l.mono(told.Until) > l.now.Mono {
+			if l.told(told.Until) > l.now.Mono {
 				l.pauseFrom(p, told)
 			}
 			continue
@@ -193,17 +193,17 @@ func (l *lane) eachShared(f func(*limitGate)) {
 func (l *lane) unasked(w *walk, ls *Lease, s ledger.Status) (again bool, refusal *Error) {
 	switch mode := l.c.settings.Mode; {
 	case mode == ledger.Deny:
-		return false, l.denied(w, ls, s, "nothing goes without it")
+		return false, l.denied(ls, s, "nothing goes without it")
 	case !ls.rare.borrowed.apart: // it has ceased to answer just now: the limits are others than as it took its turn
 		l.part(s)
 		return l.comesBack(w, ls)
 	case mode == ledger.Free:
 	case max(s.Replicas, l.c.settings.Replicas) == 0:
-		return false, l.denied(w, ls, s, "nobody knows how many processes share it (set Replicas)")
+		return false, l.denied(ls, s, "nobody knows how many processes share it (set Replicas)")
 	default:
 		for _, i := range ls.rare.borrowed.limits {
 			if g := ls.route.limits[i]; g.shared != nil && g.shared.share.size == 0 {
-				return false, l.denied(w, ls, s, fmt.Sprintf("this process's share of limit %s is nothing", g.d.Name))
+				return false, l.denied(ls, s, fmt.Sprintf("this process's share of limit %s is nothing", g.d.Name))
 			}
 		}
 		l.spend(ls, 1)
@@ -228,7 +228,7 @@ func (l *lane) spend(ls *Lease, by int64) {
 }
 
 // denied refuses a call for want of the ledger.
-func (l *lane) denied(w *walk, ls *Lease, s ledger.Status, why string) *Error {
+func (l *lane) denied(ls *Lease, s ledger.Status, why string) *Error {
 	detail := "the shared budget does not answer, and " + why
 	if s.Detail != "" {
 		detail = fmt.Sprintf("the shared budget does not answer (%s), and %s", s.Detail, why)

@@ -201,7 +201,7 @@ func (l *lane) pausedThere(ls *Lease, grant ledger.Grant) {
 	p := ls.route.pauses[0]
 	if grant.Pause != nil {
 		p = ls.route.pauseOf(grant.Pause.Scope)
-		if at := l.mono(grant.Pause.Until); at > l.now.Mono {
+		if at := l.told(grant.Pause.Until); at > l.now.Mono {
 			l.pauseFrom(p, grant.Pause)
 		}
 	}
@@ -214,7 +214,7 @@ func (l *lane) pausedThere(ls *Lease, grant ledger.Grant) {
 func (l *lane) pauseFrom(p *pauseGate, told *ledger.Pause) {
 	p.began = l.now.Mono
 	l.foreign = true
-	p.extend(l.mono(told.Until), provider.Outcome(told.Why), told.Detail)
+	p.extend(l.told(told.Until), provider.Outcome(told.Why), told.Detail)
 	l.foreign = false
 }
 

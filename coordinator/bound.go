@@ -29,7 +29,7 @@ func (l *lane) deadline(w *walk, left time.Duration) time.Duration {
 		at = after(l.now.Mono, left)
 	}
 	if d, ok := w.ctx.Deadline(); ok {
-		at = min(at, l.mono(d))
+		at = min(at, l.told(d))
 	}
 	return at
 }

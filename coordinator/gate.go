@@ -184,13 +184,11 @@ func after(now, d time.Duration) time.Duration {
 	return now + d
 }
 
-// mono is an instant of the clock on the rules' scale.
-func (l *lane) mono(t time.Time) time.Duration {
-	if t == t.Round(0) { // a date: without a reading to measure by
-		return l.now.Mono + t.Sub(l.wall())
-	}
-	return l.now.Mono + t.Sub(l.clock())
-}
+// mono is an instant of this lane's clock on the rules' scale.
+func (l *lane) mono(t time.Time) time.Duration { return l.now.Mono + t.Sub(l.clock()) }
+
+// told is an instant that others tell, who may know no more than the calendar.
+func (l *lane) told(t time.Time) time.Duration { return l.now.Mono + t.Sub(l.wall()) }
 
 // date is the reverse, for people.
 func (l *lane) date(at time.Duration) time.Time {

@@ -126,13 +126,13 @@ func (t *hooks) going(w *walk, ls *Lease) {
 	t.Going(w.ctx, info, ls.waited)
 }
 
-func (ts traces) attempt(w *walk, ctx context.Context, took time.Duration) {
+func (ts traces) attempt(ctx context.Context, w *walk, took time.Duration) {
 	for _, t := range ts {
-		t.attempt(w, ctx, took)
+		t.attempt(ctx, w, took)
 	}
 }
 
-func (t *hooks) attempt(w *walk, ctx context.Context, took time.Duration) {
+func (t *hooks) attempt(ctx context.Context, w *walk, took time.Duration) {
 	if t.Attempt == nil {
 		return
 	}

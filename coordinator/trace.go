@@ -107,7 +107,7 @@ func (ts traces) ended(w *walk, ls *Lease) {
 	if ls.ctx != nil {
 		ctx = ls.ctx.Context // of the attempt
 	}
-	ts.attempt(w, ctx, w.at-ls.granted)
+	ts.attempt(ctx, w, w.at-ls.granted)
 	if o := ls.f.Outcome; o == provider.OK {
 		ts.end(w, nil)
 	} else {

@@ -49,7 +49,7 @@ func (c *Coordinator) Pause(slug string, until time.Time, why string) error {
 		return unknown
 	}
 	l.lock()
-	at := l.mono(until)
+	at := l.told(until)
 	if at <= l.now.Mono {
 		l.tell(l.unlock())
 		return fmt.Errorf("coordinator: pause of %q: until %s is not in the future", slug, until.Format(time.RFC3339))

@@ -182,6 +182,6 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 	events := l.unlock()
 	done = true
 	l.tell(events)
-	l.c.traces.attempt(w, tried, took)
+	l.c.traces.attempt(tried, w, took)
 	return err
 }

@@ -66,8 +66,10 @@ func (b *bucket) refund(s *spec, charged Now, n int64) {
 		b.full, b.over = sub(b.full, least), 0
 		return
 	}
-	if b.over += rest; b.over >= s.max {
-		whole, b.over = add(whole, 1), b.over-s.max
+	if b.over >= s.max-rest { // no sum: both may be near the most
+		whole, b.over = add(whole, 1), b.over-(s.max-rest)
+	} else {
+		b.over += rest
 	}
 	b.full = sub(b.full, time.Duration(whole))
 }

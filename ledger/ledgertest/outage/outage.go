@@ -64,26 +64,7 @@ type scene struct {
 // before the store was lost. Every call ends; under share some go all along; and at the
 // return as many go as before.
 func Run(t *testing.T, p Play) {
-	x := &scene{t: t}
-	declared := provider.Provider{Slug: "p", Throttle: provider.Throttle{MaxWait: time.Minute, Limits: []provider.Limit{
-		{Name: "quota", Max: most, Per: provider.Period(window.String()), Shared: true}}}}
-	var err error
-	x.judge, err = referee.New(1, referee.Play{Provider: declared})
-	require.NoError(t, err)
-	t.Cleanup(x.judge.Close)
-	for i := range processes {
-		led, err := ledger.Open(p.Store(t), ledger.Settings{Mode: p.Mode, Budget: cmp.Or(p.Budget, time.Second), Lease: 5 * time.Second})
-		require.NoError(t, err)
-		c, err := coordinator.New(coordinator.Config{Providers: []provider.Provider{declared}, Ledger: led})
-		require.NoError(t, err)
-		x.cs, x.ls = append(x.cs, c), append(x.ls, led)
-		t.Cleanup(led.Watch(func(ch ledger.Change) {
-			if s := ch.Status; s != nil {
-				t.Logf("%s: process %d: up %v, %d replicas %s", time.Now().Format("05.000"), i, s.Up, s.Replicas, s.Detail)
-			}
-		}))
-	}
-	x.await("all know of each other", func(s ledger.Status) bool { return s.Up && s.Replicas == processes })
+	x := stage(t, p)
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for _, c := range x.cs {
@@ -130,11 +111,42 @@ func Run(t *testing.T, p Play) {
 	assert.Greater(t, after.Admitted, int64(most), "nothing is stuck")
 	stop()
 	wg.Wait()
-	assert.Zero(t, x.wrong.Load(), "errors that nobody expects")
+	x.close()
+}
+
+// stage sets the scene.
+func stage(t *testing.T, p Play) *scene {
+	t.Helper()
+	x := &scene{t: t}
+	declared := provider.Provider{Slug: "p", Throttle: provider.Throttle{MaxWait: time.Minute, Limits: []provider.Limit{
+		{Name: "quota", Max: most, Per: provider.Period(window.String()), Shared: true}}}}
+	var err error
+	x.judge, err = referee.New(1, referee.Play{Provider: declared})
+	require.NoError(t, err)
+	t.Cleanup(x.judge.Close)
+	for i := range processes {
+		led, err := ledger.Open(p.Store(t), ledger.Settings{Mode: p.Mode, Budget: cmp.Or(p.Budget, time.Second), Lease: 5 * time.Second})
+		require.NoError(t, err)
+		c, err := coordinator.New(coordinator.Config{Providers: []provider.Provider{declared}, Ledger: led})
+		require.NoError(t, err)
+		x.cs, x.ls = append(x.cs, c), append(x.ls, led)
+		t.Cleanup(led.Watch(func(ch ledger.Change) {
+			if s := ch.Status; s != nil {
+				t.Logf("%s: process %d: up %v, %d replicas %s", time.Now().Format("05.000"), i, s.Up, s.Replicas, s.Detail)
+			}
+		}))
+	}
+	x.await("all know of each other", func(s ledger.Status) bool { return s.Up && s.Replicas == processes })
+	return x
+}
+
+// close ends it: nothing is out any more.
+func (x *scene) close() {
+	assert.Zero(x.t, x.wrong.Load(), "errors that nobody expects")
 	for i, c := range x.cs {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		require.NoError(t, c.Shutdown(ctx))
-		require.NoError(t, x.ls[i].Close(ctx))
+		require.NoError(x.t, c.Shutdown(ctx))
+		require.NoError(x.t, x.ls[i].Close(ctx))
 		cancel()
 	}
 }
