@@ -146,9 +146,12 @@ func (w *walk) admit() (*Lease, *Error) {
 func (w *walk) join(ls *Lease) {
 	if w.root == nil {
 		w.place, w.start = w.l.q.Arrive(), w.l.now.Mono
-		if w.root = w; w.outer.slot() == nil {
+		w.root = w
+		switch {
+		case w.outer == nil:
+		case w.outer.slot() == nil:
 			w.outer = nil
-		} else {
+		default:
 			w.root = w.outer.walk.root
 		}
 	}

@@ -142,7 +142,7 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 				charged = max(used, 0)
 			}
 		}
-		if (!f.Unanswered || l.isBad(&g.d)) && !charges(&g.d, f.Outcome) {
+		if len(g.d.Charges) > 0 && (!f.Unanswered || l.isBad(&g.d)) && !charges(&g.d, f.Outcome) {
 			charged = 0
 		}
 		if charged != n {
@@ -153,7 +153,7 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 		} else {
 			g.rule.Settle(instant(ls.granted), at, n, charged)
 		}
-		if ls.state == over || g.d.Unit == provider.Requests { // else a later part of the answer may tell the real use
+		if ls.rare != nil && (ls.state == over || g.d.Unit == provider.Requests) { // else a later part of the answer may tell the real use
 			l.settleThere(ls, i, at.Mono, charged)
 		}
 		l.q.Touch(&g.Gate)

@@ -23,7 +23,12 @@ import (
 	"github.com/headgate/headgate/provider"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main() // exits
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // buffer is a bytes.Buffer for many goroutines; wrote, if any, is told of each
 // write.

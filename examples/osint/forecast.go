@@ -35,6 +35,9 @@ func (w *world) forecast(o options, targets []*target, done *journal.Journal, ke
 	}
 	o.unavailable(targets, told)
 	c, err := newRehearsal(targets)
+	if err == nil && o.live {
+		err = w.rehearse(o, c, targets, told)
+	}
 	if err != nil {
 		return exitFailed, err
 	}

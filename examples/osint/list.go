@@ -1,17 +1,25 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/coordinator"
+	"github.com/headgate/headgate/examples/internal/ledgerflag"
+	"github.com/headgate/headgate/ledger"
 	"github.com/headgate/headgate/provider"
 )
 
 // list tells what there is to ask: what it takes, its limits and how they are known,
 // its key and whether it is set. Nothing is asked.
 func (w *world) list(o options, chosen []source) int {
+	known, err := w.lookInto(o)
+	if err != nil {
+		return w.fail(exitUsage, err)
+	}
+	defer func() { _ = ledgerflag.Close(known) }() // nothing was spent
 	table := [][]string{{"provider", "kinds", "limits", "key", "available"}}
 	available := 0
 	for _, s := range chosen {
@@ -20,13 +28,18 @@ func (w *world) list(o options, chosen []source) int {
 			continue
 		}
 		why := w.unavailable(&s)
-		var pool []string
+		var pool, gone []string
 		if why == "" {
 			why = "yes"
 			available++
-			pool = w.pool(&s)
+			if pool, gone, err = w.left(&s, known); err != nil {
+				return w.fail(exitFailed, err)
+			}
 		}
 		table = append(table, []string{s.p.Slug, orNone(texts(kinds)), limitsText(s.p.Throttle), w.keys(s.p), why})
+		for _, text := range gone {
+			table = append(table, []string{"", "", text, "", ""})
+		}
 		for _, key := range pool {
 			table = append(table, []string{"", "", "", key, ""})
 		}
@@ -83,27 +96,40 @@ func (w *world) keys(p provider.Provider) string {
 	return strings.Join(all, ", ")
 }
 
-// pool tells what each key of a provider that has several has left. It knows of no
-// other run.
-func (w *world) pool(s *source) []string {
-	a, err := s.connected(w.getenv, w.client)
-	if err != nil {
-		return nil
+// left tells what each key of a provider that has several has left, and what is gone of
+// limits that all calls share, as far as the ledger knows (nil: nothing).
+func (w *world) left(s *source, known *ledger.Client) (keys, gone []string, err error) {
+	t := &target{source: *s}
+	for _, e := range usable(s.p) {
+		t.jobs = append(t.jobs, job{endpoint: e.Name})
 	}
-	c, err := newCoordinator([]*target{{source: *s, adapter: a}}, 0)
+	if t.adapter, err = s.connected(w.getenv, w.client); err == nil {
+		err = t.measure()
+	}
 	if err != nil {
-		return nil
+		return nil, nil, err
+	}
+	before, err := spent(context.Background(), known, []*target{t})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, x := range before[s.p.Slug] {
+		if x.key == "" {
+			gone = append(gone, "spent: "+x.String())
+		}
+	}
+	c, err := newCoordinator([]*target{t}, 0, nil)
+	if err != nil {
+		return nil, nil, err
 	}
 	state, err := c.State(s.p.Slug)
-	if err != nil {
-		return nil
-	}
-	return keysLeft(state)
+	return keysLeft(state, before[s.p.Slug]), gone, err
 }
 
 // keysLeft tells what each of several keys has left of its own limits, and until
-// when it rests; nil where a provider has one key, or none.
-func keysLeft(s coordinator.State) (all []string) {
+// when it rests; nil where a provider has one key, or none. before is what the ledger
+// knows of earlier runs.
+func keysLeft(s coordinator.State, before []standing) (all []string) {
 	if s.KeyCount < 2 {
 		return nil
 	}
@@ -112,7 +138,12 @@ func keysLeft(s coordinator.State) (all []string) {
 	for _, k := range keys {
 		var left []string
 		for _, l := range k.Limits {
-			left = append(left, fmt.Sprintf("%d of %d %s per %s", max(0, l.Max-l.Used-l.Held), l.Max, l.Unit, l.Per))
+			for _, x := range before {
+				if x.key == k.Key && x.limit.Name == l.Name {
+					l.Left = min(l.Left, x.left())
+				}
+			}
+			left = append(left, fmt.Sprintf("%d of %d %s per %s", l.Left, l.Max, l.Unit, l.Per))
 		}
 		text := k.Key + ": " + orNone(left) + " left"
 		if k.Pause != nil {

@@ -153,7 +153,7 @@ func TestConfigIsInForce(t *testing.T) {
 	j := job{indicator{provider.IP, "1.1.1.1", []string{"l"}}, "ip-report"}
 	x := &target{source: chosen[0], jobs: []job{j, j, j}}
 	require.NoError(t, x.connect(func(string) string { return "x" }, nil))
-	c, err := newCoordinator([]*target{x}, 0)
+	c, err := newCoordinator([]*target{x}, 0, nil)
 	require.NoError(t, err)
 	f, err := forecastOf(c, x, x.jobs, 0)
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 )
 
 // lookUp does the job on what was read: it opens everything, asks, and sums up.
-func (w *world) lookUp(o options, r *reading, targets []*target, m *scrape) (code int, err error) {
+func (w *world) lookUp(o options, r *reading, targets []*target, v windows) (code int, err error) {
 	told := w.stdout
 	if o.json {
 		told = w.stderr
@@ -40,7 +40,7 @@ func (w *world) lookUp(o options, r *reading, targets []*target, m *scrape) (cod
 	}
 	defer closing(closeOut, &code, &err)
 	fmt.Fprintln(told, described(r, targets))
-	m.tell(told)
+	v.tell(told)
 	resume.tell(told)
 	judge, speed, err := w.set(o, targets, told)
 	if err != nil {
@@ -49,22 +49,31 @@ func (w *world) lookUp(o options, r *reading, targets []*target, m *scrape) (cod
 	if judge != nil {
 		defer judge.Close()
 	}
+	spent, err := w.openAccount(o, speed, targets, told)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer w.closeAccount(spent)
 	budgeted(targets, o.maxCalls)
-	a := &asking{targets: targets, out: out, store: kept, journal: resume.journal, until: o.deadline(speed)}
-	if a.c, err = newCoordinator(targets, o.atOnce, m.traces()...); err == nil {
-		err = m.serve(a.c)
+	a := &asking{targets: targets, out: out, store: kept, journal: resume.journal, until: o.deadline(speed), before: spent.before}
+	if a.c, err = newCoordinator(targets, o.atOnce, spent.ledger, append(v.traces(), w.ledgerTrace())...); err == nil {
+		err = v.serve(a.c)
 	}
 	if err != nil {
 		return exitFailed, err
 	}
 	stop := w.reloading(o, a, speed)
-	s, err := perform(w.begin(), a, judge, w.stderr)
+	ctx := w.begin()
+	s, err := perform(ctx, a, judge, w.stderr)
 	stop()
 	s.detailed = o.providers != nil
 	s.write(told)
 	resume.tell(told)
 	if err != nil {
 		return exitFailed, err
+	}
+	if o.stay {
+		v.status.stay(ctx, w.stderr)
 	}
 	return o.verdict(s, told), nil
 }
@@ -103,7 +112,7 @@ func perform(ctx context.Context, a *asking, judge *referee.Referee, stderr io.W
 	a.ask(runCtx)
 	elapsed := time.Since(a.board.begin)
 	stop()
-	s := summarise(a.board, a.c, judge, elapsed)
+	s := summarise(a.board, a.c, judge, a.before, elapsed)
 	s.stopped = runCtx.Err() != nil && s.givenUp() > 0
 	closing, done := context.WithTimeout(context.Background(), 5*time.Second)
 	defer done()

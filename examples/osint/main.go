@@ -22,6 +22,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/headgate/headgate/examples/internal/ledgerflag"
 	"github.com/headgate/headgate/examples/internal/stage"
 )
 
@@ -47,8 +48,9 @@ type world struct {
 	hangup         <-chan os.Signal       // each has the user's file read again
 	getenv         func(string) string
 	listen         func() (net.Listener, error)            // for the played providers
-	listenAt       func(addr string) (net.Listener, error) // for -metrics
+	listenAt       func(addr string) (net.Listener, error) // for -metrics and -serve
 	client         *http.Client                            // for the real providers; nil: the default
+	state          func() (string, error)                  // the folder for what outlives a run; nil: there is none
 }
 
 func main() {
@@ -58,6 +60,7 @@ func main() {
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		begin: interruptible, hangup: hangup, getenv: os.Getenv, listen: stage.Loopback,
 		listenAt: func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) },
+		state:    func() (string, error) { return ledgerflag.StateDir(os.Getenv) },
 	}
 	os.Exit(w.run(os.Args[1:]))
 }

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	metricsPath = "/metrics"
+	metricsPath = "metrics"
 
 	mostScrapes  = 4                // at once; more are told 503
 	scrapeTime   = 10 * time.Second // Prometheus's own bound, for a request and for its answer
@@ -36,21 +36,6 @@ type scrape struct {
 	tel      *telemetry.Telemetry
 	server   http.Server
 	running  sync.WaitGroup
-}
-
-// watched does the job while Prometheus can look on, if the options want that. An
-// address that cannot be had is told before anything else is opened.
-func (w *world) watched(o options, r *reading, targets []*target) (code int, err error) {
-	m, err := w.openScrape(o)
-	if err != nil {
-		return exitUsage, err
-	}
-	defer func() {
-		if err := m.close(); err != nil {
-			w.tell("%v", err)
-		}
-	}()
-	return w.lookUp(o, r, targets, m)
 }
 
 // openScrape takes the address that the options name, if they name one. Nothing is
@@ -88,7 +73,7 @@ func (s *scrape) instrument() error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET "+metricsPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes}))
+	mux.Handle("GET /"+metricsPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes}))
 	s.server = http.Server{Handler: mux, ReadTimeout: scrapeTime, WriteTimeout: scrapeTime, MaxHeaderBytes: scrapeHeader}
 	return nil
 }
@@ -104,17 +89,8 @@ func (s *scrape) traces() []*coordinator.Trace {
 // tell tells where the scrape is.
 func (s *scrape) tell(w io.Writer) {
 	if s != nil {
-		fmt.Fprintf(w, "metrics for Prometheus: %s\n", s.url())
+		fmt.Fprintf(w, "metrics for Prometheus: %s\n", urlOf(s.listener)+metricsPath)
 	}
-}
-
-// url is where it is really listened: a port of 0 is one that was free.
-func (s *scrape) url() string {
-	addr := s.listener.Addr().String()
-	if host, port, err := net.SplitHostPort(addr); err == nil && net.ParseIP(host).IsUnspecified() {
-		addr = net.JoinHostPort("localhost", port)
-	}
-	return "http://" + addr + metricsPath
 }
 
 // serve begins to serve the state of c.

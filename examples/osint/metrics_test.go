@@ -60,7 +60,7 @@ providers:
 	}
 	var stderr buffer
 	stdout := buffer{wrote: func() error { last = scrape(); return nil }}
-	w := n.world(t, &stdout, &stderr)
+	w := in(t.TempDir(), n.world(t, &stdout, &stderr)) // with a ledger
 	w.listenAt = func(addr string) (net.Listener, error) {
 		assert.Equal(t, ":9464", addr)
 		return l, nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/examples/internal/ledgerflag"
 	"github.com/headgate/headgate/provider"
 )
 
@@ -40,12 +41,15 @@ type options struct {
 	atOnce     int // likewise
 	wait       time.Duration
 	cache      string // "": the default place with -live, else off; "off": none
+	ledger     string // "": the variable's, else the default place; "none": no ledger
 	ttl        time.Duration
 
 	json    bool
 	output  string
 	format  string // "": by the name of output
 	metrics string // the address of the scrape; "": none
+	serve   string // the address of the status page; "": none
+	stay    bool   // the page stays when all is done
 }
 
 // errHelp says that the usage was asked for, and written.
@@ -116,6 +120,7 @@ func (o *options) flags() *flag.FlagSet {
 	set.Func("wait", "refuse at once, with its time, what could go only after `DURATION` from now (default 1h)", above0(&o.wait))
 	set.StringVar(&o.cache, "cache", "", "keep answers in `FILE`, off: nowhere (default, with -live only: osint.db in the user's cache folder)")
 	set.Func("ttl", "take an answer from the cache if it is younger than `DURATION`, and keep new ones so long (default 24h)", above0(&o.ttl))
+	set.StringVar(&o.ledger, "ledger", "", "keep what is spent in `PLACE`: "+ledgerflag.Usage+" (default: $"+ledgerflag.Variable+", else osint.db in the user's state folder)")
 	set.StringVar(&o.output, "o", "", "write the results to `FILE`; it is overwritten")
 	set.StringVar(&o.format, "format", "", "write them as `FORMAT`, jsonl or csv (default: csv where the name ends in .csv, else jsonl)")
 	set.BoolVar(&o.json, "json", false, "write the results to the standard output, as JSON lines; the table goes to the standard error")
@@ -126,12 +131,7 @@ func (o *options) flags() *flag.FlagSet {
 		}
 		return nil
 	})
-	set.Func("metrics", "serve the run's metrics to Prometheus on `ADDR`, as 127.0.0.1:9464 (port 0: a free one), until it ends", func(s string) error {
-		if o.metrics = s; s == "" {
-			return errors.New("want HOST:PORT, as 127.0.0.1:9464")
-		}
-		return nil
-	})
+	o.windows(set)
 	set.BoolVar(&o.live, "live", false, "ask the real providers, with keys from the environment; spends your quotas")
 	return set
 }
@@ -167,6 +167,10 @@ func (o options) check() error {
 		return errors.New("-list and -plan: want one of them")
 	case !asks && o.metrics != "":
 		return errors.New("-metrics shows a run: -list and -plan ask nobody")
+	case !asks && o.serve != "":
+		return errors.New("-serve shows a run: -list and -plan ask nobody")
+	case o.stay && o.serve == "":
+		return errors.New("-stay keeps the page of -serve: say where, -serve 127.0.0.1:8080")
 	case o.plan && o.atOnce > 0:
 		return errors.New("-plan and -at-once: a plan takes each provider by itself, and would be wrong")
 	case o.live && o.speed != 0:
@@ -183,6 +187,11 @@ func (o options) check() error {
 		return errors.New("-resume skips what is done: say where the answers go, -o FILE or -json")
 	case asks && o.resume != "" && o.output != "" && same(o.resume, o.output):
 		return errors.New("-resume and -o name one file: want two")
+	}
+	if o.ledger != "" {
+		if _, err := ledgerflag.Parse(o.ledger); err != nil { // package flag would repeat it, password and all
+			return fmt.Errorf("-ledger: %w", err)
+		}
 	}
 	if asks && o.output != "" {
 		for _, name := range append([]string{o.config, o.cache}, o.files...) {

@@ -32,6 +32,7 @@ type row struct {
 	violations int64            // likewise
 	limits     map[string]int64 // violations by limit, of those that the referee lists
 	keys       []string         // what each of several keys has left
+	spent      bool             // earlier runs have: the ideal knows nothing of it
 }
 
 // heads are the columns. Those that are optional are shown where a row has something
@@ -41,16 +42,16 @@ var heads = []string{"provider", "lookups", "done before", "answered", "no data"
 var optional = []string{"done before", "cached", "not asked"}
 
 // summarise puts together what the board, the coordinator and the referee know.
-func summarise(b *board, c *coordinator.Coordinator, judge *referee.Referee, elapsed time.Duration) *summary {
+func summarise(b *board, c *coordinator.Coordinator, judge *referee.Referee, before map[string][]standing, elapsed time.Duration) *summary {
 	s := &summary{elapsed: elapsed, judged: judge != nil}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, x := range b.tallies {
-		r := row{tally: *x}
+		r := row{tally: *x, spent: len(before[x.t.p.Slug]) > 0}
 		if x.t.missing == nil {
 			s.ideal = max(s.ideal, x.t.ideal)
 			if state, err := c.State(x.t.p.Slug); err == nil {
-				r.trip, r.keys = state.RoundTrip, keysLeft(state)
+				r.trip, r.keys = state.RoundTrip, keysLeft(state, before[x.t.p.Slug])
 				r.reachable = x.t.reachable(r.trip)
 			}
 		}
@@ -188,6 +189,9 @@ func (r *row) notes() (notes []string) {
 		per, _ := binding.Per.Duration()
 		add("at most %s can be used, because a call counts until %s after its answer, and a round trip takes %s",
 			percent(r.t.ideal, r.reachable), short(per), short(r.trip))
+	}
+	if r.spent && r.used() != "–" && r.elapsed*9 > r.t.ideal*10 {
+		add("earlier runs have spent of its limits: the ideal is that of a provider that nobody has asked before")
 	}
 	if r.suspicious > 0 {
 		add("%d empty %s suspicious: it has been seen to answer so when it was overloaded",

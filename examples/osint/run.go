@@ -11,6 +11,7 @@ import (
 	"github.com/headgate/headgate/batch"
 	"github.com/headgate/headgate/batch/journal"
 	"github.com/headgate/headgate/coordinator"
+	"github.com/headgate/headgate/ledger"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/registry"
 )
@@ -28,10 +29,10 @@ type lookup struct {
 }
 
 // newCoordinator makes the one coordinator of the run, on a registry of its own:
-// the targets that can be asked, atOnce calls (0: any number) at a time. What the
-// user's file changes is an override, so that the state tells where each number
-// comes from.
-func newCoordinator(targets []*target, atOnce int, more ...*coordinator.Trace) (*coordinator.Coordinator, error) {
+// the targets that can be asked, atOnce calls (0: any number) at a time, and the ledger
+// (nil: none). What the user's file changes is an override, so that the state tells where
+// each number comes from.
+func newCoordinator(targets []*target, atOnce int, l *ledger.Client, more ...*coordinator.Trace) (*coordinator.Coordinator, error) {
 	r := new(registry.Registry)
 	over := make(map[string]provider.Throttle)
 	for _, t := range targets {
@@ -46,6 +47,9 @@ func newCoordinator(targets []*target, atOnce int, more ...*coordinator.Trace) (
 		}
 	}
 	cfg := coordinator.Config{Registry: r, Overrides: over, Traces: append(more, batch.Trace())}
+	if l != nil {
+		cfg.Ledger = l
+	}
 	if atOnce > 0 {
 		cfg.Pools = map[string]int{"": atOnce}
 	}
@@ -59,10 +63,11 @@ type asking struct {
 	board   *board
 	out     *results
 	store   *store
-	journal *journal.Journal   // nil: none
-	until   time.Time          // the last instant at which a call may go
-	end     func(cause error)  // ends the run
-	pending map[string]pending // by key
+	journal *journal.Journal      // nil: none
+	until   time.Time             // the last instant at which a call may go
+	end     func(cause error)     // ends the run
+	before  map[string][]standing // what earlier runs have spent, by provider
+	pending map[string]pending    // by key
 
 	mu sync.Mutex // guards pending
 }

@@ -32,6 +32,9 @@ func documentedMetrics(t *testing.T) map[string]metricOf {
 	for line := range strings.Lines(string(text)) {
 		if cells := strings.Split(line, " | "); len(cells) == 6 && strings.HasPrefix(line, "| `headgate.") {
 			attrs := strings.Split(strings.NewReplacer("`", "", ".", "_").Replace(cells[4]), ", ")
+			if strings.TrimSpace(cells[4]) == "" {
+				attrs = nil
+			}
 			slices.Sort(attrs)
 			all[strings.Trim(cells[1], "`")] = metricOf{kinds[cells[2]], attrs}
 		}

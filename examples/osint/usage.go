@@ -11,6 +11,8 @@ unless -live is given: the providers are played on this machine.
   osint -f a.txt -f b.txt        lists, one indicator a line
   cat list.txt | osint -         the standard input
 
+  osint -serve 127.0.0.1:8080                    with a page that shows the run
+
   osint -list                                    what there is, and which keys are set
   osint -live -f a.txt -plan                     when all would be done; sends nothing
   osint -live -f a.txt -o a.jsonl -resume a.run  can be stopped, and goes on where it was
@@ -34,9 +36,13 @@ begins with an apostrophe.
 
 SIGHUP reads the -config file again while the run goes on.
 
-A run knows nothing of what an earlier one has spent, -resume and -plan included: wait
-for a minute's window before the same provider is asked again, and mind what is left of
-the day. Give each run an -o of its own.
+What a run spends of limits whose window is longer than 10 s is kept in the ledger: the
+next run knows it, killed or not, and runs at once share it. It counts the keys of a
+provider by the names of their variables. -list and, with -live, -plan tell what is gone
+(a plan takes all that a sliding window has counted to come back with the first of it;
+what other runs will take it cannot know). Played providers have a ledger of their own
+for each -speed. They begin anew with each run, the ledger does not: -ledger none begins
+with all limits empty. Give each run an -o of its own.
 
 exit code: 0 something was answered, 1 nothing was or the results could not be
 written, 2 wrong usage or nothing to look up, 130 stopped by Ctrl-C.
