@@ -29,11 +29,7 @@ func (w *world) lookUp(o options, r *reading, targets []*target, v windows) (cod
 		fmt.Fprintln(told, described(r, targets))
 		return w.forecast(o, targets, resume.journal, kept, told)
 	}
-	if resume.goesOn && o.output != "" {
-		if _, err := os.Stat(o.output); errors.Is(err, fs.ErrNotExist) {
-			w.tell("%s is not there: it begins anew, without what the earlier run has done", o.output)
-		}
-	}
+	w.tellAnew(o, resume)
 	out, closeOut, err := o.results(w.stdout, resume.goesOn)
 	if err != nil {
 		return exitUsage, err
@@ -76,6 +72,16 @@ func (w *world) lookUp(o options, r *reading, targets []*target, v windows) (cod
 		v.status.stay(ctx, w.stderr)
 	}
 	return o.verdict(s, told), nil
+}
+
+// tellAnew tells where a run goes on whose results are gone.
+func (w *world) tellAnew(o options, r resumed) {
+	if !r.goesOn || o.output == "" {
+		return
+	}
+	if _, err := os.Stat(o.output); errors.Is(err, fs.ErrNotExist) {
+		w.tell("%s is not there: it begins anew, without what the earlier run has done", o.output)
+	}
 }
 
 // closing closes what must not fail silently.
