@@ -16,7 +16,7 @@ define each
 @fail=0; for dir in $(MODULES); do echo "# $@: .$${dir#$(CURDIR)}"; (cd "$$dir" && $(1)) || fail=1; done; exit $$fail
 endef
 
-.PHONY: all check test setup bench fuzz fmt vet staticcheck lint tidy vuln shortfuzz
+.PHONY: all check test setup bench soak mutants fuzz fmt vet staticcheck lint tidy vuln shortfuzz
 
 all: check test
 
@@ -106,3 +106,14 @@ fuzz shortfuzz:
 		echo "# $@: $${func#func } of $$(dirname "$$file")"; \
 		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZ) "$$(dirname "$$file")" || exit 1; \
 	done
+# Worlds of everything at once, and the same mood over real sockets. A failure names the
+# seed and the command that plays it again.
+SOAKTIME ?= 10m
+SOAKSEED ?= $(shell date +%s)
+soak: setup
+	$(GO) test -race -c -o bin/soak.test ./internal/soak
+	cd internal/soak && '$(CURDIR)/bin/soak.test' -test.timeout 0 -soak.for=$(SOAKTIME) -soak.seed=$(SOAKSEED)
+
+# Faults are put into the core, one at a time; a test must catch each. Takes half an hour.
+mutants:
+	$(GO) test -timeout 0 -v -run TestEveryMutantIsCaught ./internal/mutants -mutants.run
