@@ -65,6 +65,23 @@ func TestMemory(t *testing.T) {
 	l := hourly("acme", 9)
 	a.take(l, 1).granted()
 	a.say(ledger.Batch{News: []ledger.News{{Pause: &ledger.Pause{Provider: "acme", Scope: "provider", Until: now.Add(time.Hour)}}}})
+	many := hourly("many", 2000)
+	a.take(many, 1).granted()
+	holds := keys{prefix: "headgate"}.holds("many", "a")
+	usage := func() int {
+		n, err := strconv.Atoi(do(t, plain, "MEMORY", "USAGE", holds, "SAMPLES", "0"))
+		require.NoError(t, err)
+		return n
+	}
+	one := usage()
+	var b ledger.Batch
+	for i := range 1000 {
+		b.Takes = append(b.Takes, ledger.Asked{Hold: ledger.Hold(1000 + i), Take: takeOf(many, 1)})
+	}
+	require.NotZero(t, a.say(b).Grants[999].Hold)
+	t.Logf("a process and a provider %d bytes, a hold %d", one, (usage()-one)/1000)
+	require.Less(t, one, 300)
+	require.Less(t, usage()-one, 150*1000)
 	all := allKeys(t, plain)
 	require.Contains(t, all, keys{prefix: "headgate"}.leases("acme"))
 	require.Contains(t, all, keys{prefix: "headgate"}.pauses("acme"))
