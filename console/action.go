@@ -74,7 +74,8 @@ func (k *Console) prepare(w http.ResponseWriter, r *http.Request) *formView {
 		http.Error(w, "console: this page is read-only: Options.Actions is not set", http.StatusForbidden)
 		return nil
 	}
-	s := k.now()
+	k.renew() // what is changed, or looked at to be changed, is what is in force now
+	s := k.latest.Load()
 	row := s.bySlug[r.PathValue("slug")]
 	if row == nil {
 		http.Error(w, "console: no such provider", http.StatusNotFound)
@@ -191,10 +192,16 @@ func checkPause(f *formView) *change {
 		return nil
 	}
 	until := f.now.Add(d)
+	for _, p := range f.Provider.Pauses {
+		if p.Scope == provider.ScopeProvider && p.Until.After(until) {
+			f.fault("for", "is shorter than the pause in force, which ends "+p.Until.Format("2006-01-02 15:04:05 UTC")+" and would stay: resume it first")
+			return nil
+		}
+	}
 	return &change{
 		Before: pausesOf(f),
 		After:  []string{"paused until " + until.UTC().Format("2006-01-02 15:04:05 UTC") + ": " + why},
-		Note:   "Nothing goes before. Who waits and cannot wait so long is refused now. A pause that is longer already stays as it is.",
+		Note:   "Nothing goes before. Who waits and cannot wait so long is refused now.",
 		do:     func(c *coordinator.Coordinator) error { return c.Pause(f.Provider.Slug, time.Now().Add(d), why) },
 	}
 }

@@ -145,6 +145,9 @@ func (k *Console) routes() {
 // ServeHTTP implements http.Handler.
 func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	harden(w.Header())
+	if srv, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && srv.WriteTimeout == 0 {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // a stream has its own
+	}
 	if k.opt.Authorize != nil {
 		who, ok := k.opt.Authorize(r)
 		if !ok {

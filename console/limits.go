@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -78,7 +79,8 @@ func throttleLines(t provider.Throttle) []string {
 		for _, x := range []struct{ name, value, usual string }{
 			{"", words(l.Algorithm), ""}, {"burst ", countOr0(l.Burst), ""}, {"counted ", l.Counted, provider.CountedAnswered},
 			{"scope ", l.Scope, provider.ScopeProvider}, {"zone ", l.Zone, ""}, {"anchor ", l.Anchor, ""}, {"basis ", l.Basis, provider.BasisProvider},
-			{"endpoints ", strings.Join(l.Endpoints, " "), ""},
+			{"endpoints ", strings.Join(l.Endpoints, " "), ""}, {"", when(l.Instead, "instead of the general limits"), ""}, {"keys ", sizes(l.Keys), ""},
+			{"charged for ", charged(l.Charges), ""}, {"", when(l.Shared, "shared"), ""}, {"source ", l.Source, ""},
 		} {
 			if x.value != "" && x.value != x.usual {
 				line += ", " + x.name + x.value
@@ -93,6 +95,30 @@ func throttleLines(t provider.Throttle) []string {
 		}
 	}
 	return lines
+}
+
+func when(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
+}
+
+// sizes are those of single keys.
+func sizes(keys map[string]int64) string {
+	var all []string
+	for _, alias := range slices.Sorted(maps.Keys(keys)) {
+		all = append(all, alias+": "+count(keys[alias]))
+	}
+	return strings.Join(all, " ")
+}
+
+func charged(outcomes []provider.Outcome) string {
+	all := make([]string, len(outcomes))
+	for i, o := range outcomes {
+		all[i] = words(o)
+	}
+	return strings.Join(all, " and ")
 }
 
 func countOr0(n int64) string {

@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	writeTime = 5 * time.Second  // for one message: who takes longer does not read
-	beat      = 15 * time.Second // a comment is sent after so long without news, to find who is gone
-	tryAgain  = 10               // seconds: where there are too many streams
+	writeTime  = 5 * time.Second  // for one message: who takes longer does not read
+	answerTime = 30 * time.Second // for any other answer, on a server that sets no time of its own
+	beat       = 15 * time.Second // an event without news is sent after so long, to find who is gone, and to be missed
+	tryAgain   = 10               // seconds: where there are too many streams
 )
 
 // streams are the open ones. A stream has a channel with room for one signal: it is
@@ -158,7 +159,7 @@ func (k *Console) events(w http.ResponseWriter, r *http.Request) {
 			_ = out.send(message{At: time.Now(), Gone: true})
 			return
 		case <-heart.C:
-			wrote, err = true, out.write(": still here\n\n")
+			wrote, err = true, out.write("event: beat\ndata: {}\n\n")
 		case <-signal:
 			if m, changed := k.news(k.latest.Load(), q, &before); changed {
 				wrote, err = true, out.send(m)

@@ -230,7 +230,7 @@ func TestHeartbeat(t *testing.T) {
 		require.True(t, c.lines.Scan()) // the empty line behind it
 		begin := time.Now()
 		require.True(t, c.lines.Scan())
-		assert.Equal(t, ": still here", c.lines.Text())
+		assert.Equal(t, "event: beat", c.lines.Text())
 		assert.Equal(t, beat, time.Since(begin))
 		assert.True(t, w.streams.any())
 		c.end()

@@ -104,34 +104,46 @@ type leaseKey struct{}
 var leaseOf any = leaseKey{} // made once: a conversion would allocate
 
 func (c *leaseContext) Value(key any) any {
-	if key == leaseOf && c.lease.lend(c.life) {
-		return c.lease
+	if key == leaseOf {
+		return c
 	}
 	return c.Context.Value(key)
 }
 
-// LeaseFrom returns the lease that the function of Do, Get or Execute runs under.
+// LeaseFrom returns the lease that the function of Do, Get or Execute runs under. When
+// that function has returned there may be none any more; never is it that of a call
+// around it.
 func LeaseFrom(ctx context.Context) (*Lease, bool) {
-	ls, ok := ctx.Value(leaseOf).(*Lease)
-	return ls, ok
+	c, ok := ctx.Value(leaseOf).(*leaseContext)
+	if !ok || !c.lease.lend(c.life) {
+		return nil, false
+	}
+	return c.lease, true
+}
+
+// around returns the nearest lease that ctx runs under, of those that are still there,
+// and the context around it; nil: there is none.
+func around(ctx context.Context) (*Lease, context.Context) {
+	for {
+		c, ok := ctx.Value(leaseOf).(*leaseContext)
+		if !ok {
+			return nil, nil
+		}
+		if ctx = c.Context; c.lease.lend(c.life) {
+			return c.lease, ctx
+		}
+	}
 }
 
 // outer returns the nearest lease of the same provider that ctx runs under and
 // that has not been released.
 func (l *lane) outer(ctx context.Context) *Lease {
-	for {
-		ls, ok := LeaseFrom(ctx)
-		if !ok {
-			return nil
-		}
+	for ls, ctx := around(ctx); ls != nil; ls, ctx = around(ctx) {
 		if ls.l == l {
 			return ls
 		}
-		if ls.ctx == nil {
-			return nil
-		}
-		ctx = ls.ctx.Context
 	}
+	return nil
 }
 
 // Key is the key that the call goes with.

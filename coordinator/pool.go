@@ -135,7 +135,7 @@ func (g *poolGate) state() PoolState {
 // It takes no slot of its own, in none of them: two such calls, each with a slot that
 // the other waits for, would wait for ever.
 func (c *Coordinator) inside(ctx context.Context) bool {
-	for ls, ok := LeaseFrom(ctx); ok; ls, ok = LeaseFrom(ctx) {
+	for ls, ctx := around(ctx); ls != nil; ls, ctx = around(ctx) {
 		if l := ls.l; l.c == c && len(l.pools) > 0 {
 			l.mu.Lock()
 			out := ls.state == held || ls.state == answered
@@ -144,10 +144,6 @@ func (c *Coordinator) inside(ctx context.Context) bool {
 				return true
 			}
 		}
-		if ls.ctx == nil {
-			break
-		}
-		ctx = ls.ctx.Context
 	}
 	return false
 }

@@ -47,5 +47,6 @@ func (w *walk) reuse() {
 	w.ctx, w.l, w.root, w.last, w.waited, w.attempts, w.sheltered, w.back = nil, nil, nil, nil, 0, 0, false, false
 	ls.route, ls.cost, ls.f, ls.wait, ls.ctx = nil, nil, nil, nil, nil
 	ls.waited, ls.state, ls.again, ls.running, ls.went = 0, waiting, false, false, false
+	ls.settled = 0 // which release asks for, of a call whose units are settled later
 	walks.Put(w)
 }

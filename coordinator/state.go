@@ -143,48 +143,86 @@ func (l *lane) state() State {
 	return s
 }
 
-// partStates fills in endpoints and keys.
+// partStates fills in endpoints and keys. Of keys there may be very many, and calls
+// wait meanwhile: only those that are shown are told in full.
 func (l *lane) partStates(s *State) {
+	var busy []busyKey
 	for id, pt := range l.parts {
-		var limits []LimitState
-		for _, d := range l.limits {
-			if g := pt.limits[d.Name]; g != nil {
-				limits = append(limits, *g.state())
-			}
-		}
 		if pt.pause != nil {
 			if p := pt.pause.state(); p != nil {
 				s.Pauses = append(s.Pauses, *p)
 			}
 		}
-		if id.key == "" && id.endpoint != "" && len(limits) > 0 {
-			if s.Endpoints == nil {
-				s.Endpoints = make(map[string][]LimitState)
+		switch {
+		case id.key == "" && id.endpoint != "":
+			if limits := l.partLimits(pt); len(limits) > 0 {
+				if s.Endpoints == nil {
+					s.Endpoints = make(map[string][]LimitState)
+				}
+				s.Endpoints[id.endpoint] = limits
 			}
-			s.Endpoints[id.endpoint] = limits
-		}
-		if id.endpoint == "" && id.key != "" {
-			k := KeyState{Key: id.key, InFlight: pt.out, Limits: limits}
-			if pt.pause != nil {
-				k.Pause = pt.pause.state()
-			}
-			s.Keys = append(s.Keys, k)
+		case id.endpoint == "" && id.key != "":
+			busy = append(busy, busyKey{id.key, pt, pt.busy()})
 		}
 	}
 	for _, alias := range l.keys { // whichever was used or not
-		if !slices.ContainsFunc(s.Keys, func(k KeyState) bool { return k.Key == alias }) {
-			s.Keys = append(s.Keys, KeyState{Key: alias, Limits: l.unused(alias)})
+		if l.parts[partKey{key: alias}] == nil {
+			busy = append(busy, busyKey{alias: alias})
 		}
 	}
-	s.Limits = append(s.Limits, l.unnamed(len(s.Keys) > 0)...)
-	s.KeyCount = len(s.Keys)
-	slices.SortFunc(s.Keys, func(a, b KeyState) int {
-		return cmp.Or(cmp.Compare(a.busy(), b.busy())*-1, cmp.Compare(a.Key, b.Key))
+	s.Limits = append(s.Limits, l.unnamed(len(busy) > 0)...)
+	s.KeyCount = len(busy)
+	slices.SortFunc(busy, func(a, b busyKey) int {
+		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.alias, b.alias))
 	})
-	s.Keys = slices.Clip(s.Keys[:min(len(s.Keys), shownKeys)])
+	for _, b := range busy[:min(len(busy), shownKeys)] {
+		k := KeyState{Key: b.alias}
+		if b.part == nil {
+			k.Limits = l.unused(b.alias)
+		} else {
+			k.InFlight, k.Limits = b.part.out, l.partLimits(b.part)
+			if b.part.pause != nil {
+				k.Pause = b.part.pause.state()
+			}
+		}
+		s.Keys = append(s.Keys, k)
+	}
 	slices.SortFunc(s.Pauses, func(a, b PauseState) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// partLimits are the limits of an endpoint or a key, in the order of declaration.
+func (l *lane) partLimits(pt *part) (limits []LimitState) {
+	for _, d := range l.limits {
+		if g := pt.limits[d.Name]; g != nil {
+			limits = append(limits, *g.state())
+		}
+	}
+	return limits
+}
+
+// busyKey is a key by what is taken of it.
+type busyKey struct {
+	alias string
+	part  *part // nil: unused
+	share float64
+}
+
+// busy is the largest share taken of a limit, and what is out.
+func (pt *part) busy() (share float64) {
+	for _, g := range pt.limits {
+		u, size := g.rule.Usage(g.l.now), g.maxNow()
+		if g.rule.Sent() {
+			u.Held = 0 // used already
+		}
+		taken := u.Used + u.Held
+		if g.notBefore <= g.l.now.Mono && g.learned == 0 && g.told.until > g.l.now.Mono {
+			taken = max(taken, size-g.told.rest(u.Held)) // as state shows it
+		}
+		share = max(share, float64(taken)/float64(size))
+	}
+	return share + float64(pt.out)
 }
 
 // unused are the limits of a key that nobody has used, or for long.
@@ -195,13 +233,6 @@ func (l *lane) unused(alias string) (limits []LimitState) {
 		}
 	}
 	return limits
-}
-
-func (k KeyState) busy() (share float64) {
-	for _, l := range k.Limits {
-		share = max(share, float64(l.Used+l.Held)/float64(l.Max))
-	}
-	return share + float64(k.InFlight)
 }
 
 func (g *limitGate) state() *LimitState {

@@ -140,8 +140,17 @@
     return !navigator.locks;
   };
 
+  // The server says something every 15 s. Where it hangs, or the network has gone, no
+  // error tells so.
+  let silence = 0;
+  const hear = (s) => {
+    clearTimeout(silence);
+    silence = setTimeout(() => s === stream && s.onerror(), 40000);
+  };
+
   const stop = () => {
     clearTimeout(timer);
+    clearTimeout(silence);
     if (stream) stream.close();
     if (give) give();
     stream = give = null;
@@ -150,7 +159,7 @@
   const ask = async () => {
     const n = ++asked;
     try {
-      const res = await fetch("rows" + query, { cache: "no-store", headers: { Accept: "application/json" } });
+      const res = await fetch("rows" + query, { cache: "no-store", headers: { Accept: "application/json" }, signal: AbortSignal.timeout(10000) });
       if (!res.ok) throw new Error(String(res.status));
       const m = await res.json();
       if (n === asked) show(m);
@@ -177,8 +186,11 @@
     if (!may) return poll();
     const s = new EventSource("events" + query);
     stream = s;
+    hear(s);
+    s.addEventListener("beat", () => hear(s));
     s.onmessage = ({ data }) => {
       if (s !== stream) return;
+      hear(s);
       const m = JSON.parse(data);
       if (m.gone) return fail();
       mode("stream", "Live");

@@ -98,7 +98,7 @@ func TestSpentQuotaOutlivesARun(t *testing.T) {
 			before := n.arrivals()
 			got = run("-json")
 			if ledger == "none" {
-				assert.Equal(t, before+6, n.arrivals())
+				assert.GreaterOrEqual(t, n.arrivals(), before+6, "all go, and some again: they break the minute's limit")
 				return
 			}
 			assert.Equal(t, exitOK, got.code, got.stderr)
