@@ -58,10 +58,10 @@ func (c *Coordinator) heard(x ledger.Change) {
 	case x.Status != nil:
 		for _, l := range *c.lanes.Load() {
 			l.lock()
-			if x.Status.Up {
+			if s := c.ledger.Status(); s.Up { // as it is by now: what is told may be over
 				l.rejoin()
 			} else {
-				l.part(*x.Status)
+				l.part(s)
 			}
 			l.tell(l.unlock())
 		}
@@ -165,7 +165,12 @@ func (l *lane) rejoin() {
 	}
 	l.apart = false
 	l.eachShared(func(g *limitGate) {
-		g.shared.share, g.shared.room = share{}, -1
+		if x := g.shared; l.now.Mono < x.share.until { // until it says more, no more is known to be left
+			x.room = max(0, x.share.spare)
+		} else {
+			x.room = -1
+		}
+		g.shared.share = share{}
 		g.fit()
 		l.q.Touch(&g.Gate)
 	})
@@ -174,8 +179,10 @@ func (l *lane) rejoin() {
 			continue
 		}
 		for k, i := range ls.rare.borrowed.limits {
-			if u := ls.rare.borrowed.units[k]; !ls.rare.borrowed.settled[k] && !ls.route.limits[i].cap {
-				l.owe(owed{charge: &ledger.Charge{Counter: u.Counter, At: l.clock(), N: u.N}})
+			if b := ls.rare.borrowed; !b.settled[k] && !ls.route.limits[i].cap {
+				l.chargeThere(b, k, b.told[k].at, -b.told[k].n) // of an earlier return
+				b.told[k] = charged{l.now.Mono, b.units[k].N}
+				l.chargeThere(b, k, l.now.Mono, b.told[k].n)
 			}
 		}
 	}
@@ -194,6 +201,14 @@ func (l *lane) unasked(w *walk, ls *Lease, s ledger.Status) (again bool, refusal
 	switch mode := l.c.settings.Mode; {
 	case mode == ledger.Deny:
 		return false, l.denied(ls, s, "nothing goes without it")
+	case s.Up: // it answers again by now, and those who watch it know: it is asked again, soon
+		for _, i := range ls.rare.borrowed.limits {
+			if g := ls.route.limits[i]; g.shared != nil {
+				g.shared.before = max(g.shared.before, after(l.now.Mono, leastPoll))
+				l.q.Touch(&g.Gate)
+			}
+		}
+		return l.comesBack(w, ls)
 	case !ls.rare.borrowed.apart: // it has ceased to answer just now: the limits are others than as it took its turn
 		l.part(s)
 		return l.comesBack(w, ls)
@@ -249,9 +264,13 @@ func (g *limitGate) opensThere(now time.Duration, n int64) time.Duration {
 	return cmp.Or(max(at, now), now)
 }
 
-// askedOut tells that as much as the ledger may have left is being asked for: whoever
-// comes waits for an answer.
-func (g *limitGate) askedOut(n int64) bool {
+// askedOut tells that as much as the ledger may have left (or, while it does not answer,
+// as this process may still take of that) is being asked for: whoever comes waits for an
+// answer.
+func (g *limitGate) askedOut(now time.Duration, n int64) bool {
 	x := g.shared
-	return !g.l.apart && x.asked > 0 && n > max(0, x.room)-x.asked
+	if g.l.apart {
+		return x.asked > 0 && now < x.share.until && n > x.share.spare-x.asked
+	}
+	return x.asked > 0 && n > max(0, x.room)-x.asked
 }

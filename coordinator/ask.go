@@ -18,6 +18,8 @@ type shared struct {
 	counter *ledger.Counter
 	before  time.Duration // the ledger's not-before; it may move both ways
 	asked   int64         // units that the ledger is being asked for
+	learnt  ledger.Learnt // what it was last told of answers
+	roomOf  ledger.Hold   // the grant that told room: answers meet each other on their way
 	room    int64         // how many more it had, as it last said; -1: not known
 	roomAt  time.Duration // when that was
 	share   share         // while it does not answer
@@ -29,10 +31,17 @@ type borrowed struct {
 	units   []ledger.Units // what it asks for
 	limits  []int          // of each: the place in the route's limits
 	settled []bool         // of each
+	told    []charged      // of each: what the ledger counts of it by now
 	asking  bool           // the ledger has not answered yet
 	apart   bool           // it took its turn while the lane was apart, by its share
 	alone   bool           // it is the one call after a pause
 	trial   ledger.Trial   // and what it has found
+}
+
+// charged is units that the ledger counts from an instant on.
+type charged struct {
+	at time.Duration
+	n  int64
 }
 
 // The ledger's Event is not told to us: it is asked again so soon.
@@ -54,7 +63,11 @@ func (g *limitGate) share() {
 	}
 	g.shared.counter = counter
 	if g.l.apart && g.l.c.settings.Mode == ledger.Share {
+		was := g.shared.share
 		g.part(led.Status())
+		if was.until > g.l.now.Mono { // what was taken of it stays taken
+			g.shared.share.spare, g.shared.share.until = min(was.spare, g.shared.share.spare), max(was.until, g.shared.share.until)
+		}
 	}
 }
 
@@ -78,7 +91,7 @@ func (l *lane) asking(ls *Lease) {
 			s.asked += n
 		}
 	}
-	b.settled = make([]bool, len(b.limits))
+	b.settled, b.told = make([]bool, len(b.limits)), make([]charged, len(b.limits))
 	ls.rarely().borrowed = b
 }
 
@@ -132,7 +145,7 @@ func (ls *Lease) answered() {
 // granted lets the call go, unless the lane has closed since it took its turn.
 func (l *lane) granted(w *walk, ls *Lease, grant ledger.Grant) (again bool, refusal *Error) {
 	b := ls.rare.borrowed
-	l.rooms(ls, grant.Room)
+	l.rooms(ls, grant)
 	if l.shutMeanwhile(ls) {
 		l.owe(owed{settle: &ledger.Settlement{Hold: grant.Hold, Back: true}})
 		return l.comesBack(w, ls)
@@ -144,11 +157,14 @@ func (l *lane) granted(w *walk, ls *Lease, grant ledger.Grant) (again bool, refu
 }
 
 // rooms notes how much more there is in the ledger.
-func (l *lane) rooms(ls *Lease, room []int64) {
+func (l *lane) rooms(ls *Lease, grant ledger.Grant) {
 	for k, i := range ls.rare.borrowed.limits {
-		if g := ls.route.limits[i]; g.shared != nil && k < len(room) {
-			g.shared.room, g.shared.roomAt = room[k], l.now.Mono
+		g := ls.route.limits[i]
+		if g.shared == nil || k >= len(grant.Room) || grant.Hold != 0 && grant.Hold < g.shared.roomOf {
+			continue
 		}
+		g.shared.room, g.shared.roomAt = grant.Room[k], l.now.Mono
+		g.shared.roomOf = max(g.shared.roomOf, grant.Hold)
 	}
 }
 
@@ -169,7 +185,7 @@ func (l *lane) shutMeanwhile(ls *Lease) bool {
 // refusedThere puts what the ledger said into the gates.
 func (l *lane) refusedThere(ls *Lease, grant ledger.Grant) {
 	b := ls.rare.borrowed
-	l.rooms(ls, grant.Room)
+	l.rooms(ls, grant)
 	if grant.By < 0 || grant.By >= len(b.limits) {
 		l.pausedThere(ls, grant)
 		return
@@ -272,23 +288,34 @@ func (l *lane) pay() {
 	l.mu.Unlock()
 }
 
-// settleThere settles some of a lease's units in the ledger: charged of those of the
-// i-th limit of its route, from an instant on.
-func (l *lane) settleThere(ls *Lease, i int, at time.Duration, charged int64) {
+// settleThere settles some of a lease's units in the ledger: n of those of the i-th
+// limit of its route count, from an instant on. What was settled before it corrects.
+func (l *lane) settleThere(ls *Lease, i int, at time.Duration, n int64) {
 	if ls.rare == nil || ls.rare.borrowed == nil {
 		return
 	}
 	b := ls.rare.borrowed
 	for k, x := range b.limits {
-		if x != i || b.settled[k] {
-			continue
+		switch {
+		case x != i || b.settled[k] && ls.route.limits[i].cap:
+		case b.settled[k]:
+			l.chargeThere(b, k, b.told[k].at, n-b.told[k].n)
+			b.told[k].n = n
+		case b.hold != 0:
+			l.owe(owed{settle: &ledger.Settlement{Hold: b.hold, At: l.c.origin.Add(at), Part: []ledger.Part{{Unit: k, Charged: n}}, Trial: b.trial}})
+			b.settled[k], b.told[k] = true, charged{at, n}
+		case !ls.route.limits[i].cap:
+			l.chargeThere(b, k, b.told[k].at, -b.told[k].n)
+			l.chargeThere(b, k, at, n)
+			b.settled[k], b.told[k] = true, charged{at, n}
 		}
-		b.settled[k] = true
-		when := l.c.origin.Add(at)
-		if b.hold != 0 {
-			l.owe(owed{settle: &ledger.Settlement{Hold: b.hold, At: when, Part: []ledger.Part{{Unit: k, Charged: charged}}, Trial: b.trial}})
-		} else if charged > 0 && !ls.route.limits[i].cap {
-			l.owe(owed{charge: &ledger.Charge{Counter: b.units[k].Counter, At: when, N: charged}})
-		}
+	}
+}
+
+// chargeThere counts units that went without being asked for, or (n below 0) takes some
+// back.
+func (l *lane) chargeThere(b *borrowed, k int, at time.Duration, n int64) {
+	if n != 0 {
+		l.owe(owed{charge: &ledger.Charge{Counter: b.units[k].Counter, At: l.c.origin.Add(at), N: n}})
 	}
 }

@@ -88,7 +88,7 @@ func (g *limitGate) Look(now time.Duration, n int64) time.Duration {
 	if g.told.until != 0 {
 		at = max(at, g.told.closed(now, n, g.rule.Held()))
 	}
-	if g.shared != nil && g.askedOut(n) {
+	if g.shared != nil && g.askedOut(now, n) {
 		return queue.Never // until an answer of the ledger
 	}
 	return at

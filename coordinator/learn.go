@@ -305,5 +305,9 @@ func (g *limitGate) tellLearned() {
 	if g.learned != 0 && g.learned < g.d.Max {
 		x.Max, x.Until = g.learned, g.l.c.origin.Add(min(g.maxUntil, g.l.now.Mono+longestAdvice))
 	}
+	if old := g.shared.learnt; x.Max == old.Max && x.NotBefore.Equal(old.NotBefore) && x.Until.Sub(old.Until).Abs() <= sameReset {
+		return // what others have told stays
+	}
+	g.shared.learnt = *x
 	g.l.owe(owed{news: &ledger.News{Learn: x}})
 }

@@ -305,6 +305,9 @@ func (l *lane) giveBack(ls *Lease) {
 			l.spend(ls, -1)
 		}
 		for k := range x.borrowed.settled {
+			if !x.borrowed.settled[k] && x.borrowed.hold == 0 {
+				l.chargeThere(x.borrowed, k, x.borrowed.told[k].at, -x.borrowed.told[k].n)
+			}
 			x.borrowed.settled[k] = true
 		}
 	}

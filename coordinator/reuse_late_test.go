@@ -36,7 +36,6 @@ func TestReusedLeaseForgetsWhenItWasSettled(t *testing.T) {
 	})
 }
 
-
 // What is done late with the context of a call that has ended is not done to the call
 // around it.
 func TestLateContextLeavesTheCallAroundAlone(t *testing.T) {

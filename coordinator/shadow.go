@@ -65,9 +65,25 @@ func (l *lane) likeLimit(x *limitGate) *limitGate {
 		told: x.told, skew: x.skew, declared: x.declared, learned: x.learned, maxUntil: x.maxUntil}
 	if x.shared != nil {
 		g.notBefore = max(g.notBefore, x.shared.before) // what others will take nobody knows
+		l.likeShared(g, x)
 	}
 	g.Init(g, g.answers())
 	return g
+}
+
+// likeShared has no more go than the ledger last said is left, until the window is over
+// in which it said so.
+func (l *lane) likeShared(g, x *limitGate) {
+	now := l.now.Mono
+	w, _ := x.d.Per.Duration()
+	until := after(x.shared.roomAt, w+1)
+	if at, dated := g.rule.Boundary(l.now); dated {
+		until = at
+	}
+	if g.cap || x.shared.room <= 0 || until <= now || g.told.until > now && g.told.rest(g.rule.Held()) <= x.shared.room {
+		return
+	}
+	g.told = told{went: g.told.went, mute: g.told.mute, most: g.told.went + x.shared.room, until: until}
 }
 
 // routeLike is the route of the same calls, with what l knows of their parts.

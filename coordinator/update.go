@@ -80,8 +80,8 @@ func (c *Coordinator) Resume(slug string) error {
 			g.resize(g.d.Max)
 		}
 		if g.shared != nil {
-			g.shared.before = 0
-			g.tellLearned()
+			g.shared.before, g.shared.learnt = 0, ledger.Learnt{}
+			l.owe(owed{news: &ledger.News{Learn: &ledger.Learnt{Counter: g.shared.counter}}}) // what others have told, too
 		}
 		l.q.Touch(&g.Gate)
 	})

@@ -149,9 +149,9 @@ func (c *Client) goDown(why string) {
 	if c.down == nil || st.Detail != why {
 		c.down = fmt.Errorf("%w: %s", ErrDown, why)
 	}
-	c.fail(c.down)
 	st.Detail = why
-	c.setStatus(st)
+	c.setStatus(st) // first: who is answered looks at it
+	c.fail(c.down)
 }
 
 // noteReply has the Status tell what the store said of itself.

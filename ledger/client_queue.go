@@ -115,6 +115,13 @@ func (q *queue) tell(n News) {
 		})
 	case n.Learn != nil:
 		k.counter = n.Learn.Counter.ID()
+		if n.Learn.NotBefore.IsZero() && n.Learn.Max <= 0 { // forgets: what is learned after it comes after it
+			delete(q.news, k)
+			k.resume = true
+		} else if old, there := q.news[k]; there {
+			l := n.Learn.over(old.Learn)
+			n.Learn = &l
+		}
 	default:
 		return
 	}

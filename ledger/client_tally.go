@@ -158,7 +158,11 @@ func (h *history) charge(now time.Time, ch Charge) bool {
 	return true
 }
 
-func (h *history) learn(l Learnt) { h.tally(l.Counter).learnt = &l }
+func (h *history) learn(l Learnt) {
+	t := h.tally(l.Counter)
+	l = l.over(t.learnt)
+	t.learnt = &l
+}
 
 func (h *history) tally(c *Counter) *tally {
 	t := h.byID[c.ID()]

@@ -221,12 +221,13 @@ type News struct {
 	Learn  *Learnt // of one counter
 }
 
-// Learnt is what answers have said of a limit. Each replaces what was learned before;
-// the zero value of all fields but Counter forgets it.
+// Learnt is what answers have said of a limit. An instant replaces the one that was
+// learned before, and a size the one before; what it does not speak of stays. The zero
+// value of all fields but Counter forgets both.
 type Learnt struct {
 	Counter   *Counter
 	NotBefore time.Time // it is spent until then
-	Max       int64     // its size is this, if that is lower than the declared; 0: as declared
+	Max       int64     // its size is this, if that is lower than the declared
 	Until     time.Time // of Max
 }
 
@@ -260,3 +261,15 @@ var (
 	ErrDown   = errors.New("ledger: the store does not answer")
 	ErrClosed = errors.New("ledger: closed")
 )
+
+// over is what is known where l is learned after old.
+func (l Learnt) over(old *Learnt) Learnt {
+	switch {
+	case old == nil || l.NotBefore.IsZero() && l.Max <= 0:
+	case l.NotBefore.IsZero():
+		l.NotBefore = old.NotBefore
+	case l.Max <= 0:
+		l.Max, l.Until = old.Max, old.Until
+	}
+	return l
+}

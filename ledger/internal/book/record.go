@@ -188,12 +188,17 @@ func (x *turn) learn(l *ledger.Learnt) error {
 		return err
 	}
 	r.use()
-	r.NotBefore, r.Max, r.MaxUntil = 0, max(l.Max, 0), limit.Never
-	if !l.NotBefore.IsZero() {
-		r.NotBefore = x.until(l.NotBefore)
+	if !l.NotBefore.IsZero() || l.Max <= 0 {
+		r.NotBefore = 0
+		if !l.NotBefore.IsZero() {
+			r.NotBefore = x.until(l.NotBefore)
+		}
 	}
-	if !l.Until.IsZero() {
-		r.MaxUntil = x.until(l.Until)
+	if l.Max > 0 || l.NotBefore.IsZero() {
+		r.Max, r.MaxUntil = max(l.Max, 0), limit.Never
+		if !l.Until.IsZero() {
+			r.MaxUntil = x.until(l.Until)
+		}
 	}
 	return nil
 }

@@ -54,7 +54,8 @@ local function settle_hold(s)
 end
 
 local function learn(c, not_before, most, till)
-  c.st.nb, c.st.lm, c.st.lu = nil, nil, nil
+  if not_before > 0 or most <= 0 then c.st.nb = nil end
+  if most > 0 or not_before <= 0 then c.st.lm, c.st.lu = nil, nil end
   if not_before > 0 then c.st.nb = now + not_before end
   if most > 0 and till > 0 then c.st.lm, c.st.lu = math.min(most, LIMIT), now + till end
 end
