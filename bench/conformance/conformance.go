@@ -155,7 +155,7 @@ type plan struct{ warm, windows, times int }
 func (c Cell) plan(quick bool) plan {
 	p := plan{warm: 5, windows: 40, times: 1}
 	if c.Demand == Steady {
-		p.windows = 100 // a whole window more or less is the error
+		p.windows = 80 // a whole window more or less is the error
 	}
 	if c.Set.Limits[0].N < 10 {
 		p.windows *= 4 // few calls a window: it costs nothing

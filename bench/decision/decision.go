@@ -47,7 +47,11 @@ func config(p peer.Peer) peer.Config {
 	if p.Name == Headgate.Name {
 		c.Kind = peer.Window
 	}
-	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour} {
+	periods := []time.Duration{time.Second, time.Minute, time.Hour}
+	if p.Name == peer.GoLimiter.Name { // its second window has one call where so many are allowed: it is measured in the first
+		periods = []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour}
+	}
+	for _, per := range periods {
 		c.Limits = append(c.Limits, peer.Limit{N: int(per), Per: per})
 	}
 	return c

@@ -83,7 +83,9 @@ func GCRA(k Kind, l Limit) *throttled.GCRARateLimiterCtx {
 }
 
 // GoLimiter is sethvargo/go-limiter with its store in memory: a fixed window from the
-// first use of a key. It does not wait, either. It can start no window of a phase that
+// first use of a key. It does not wait, either. From its second window on it gives no
+// more than the nanoseconds of its period divided by N, which is less than N above some
+// 30,000 a second. It can start no window of a phase that
 // nobody has told it, so no setting makes it right for an exact window.
 var GoLimiter = Peer{
 	Name: "sethvargo/go-limiter", Module: "github.com/sethvargo/go-limiter", Lacks: "queue, breaker, cap or retry",

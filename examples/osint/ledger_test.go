@@ -15,6 +15,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/headgate/headgate/ledger"
+	"github.com/headgate/headgate/provider"
 )
 
 // asProgram has the test's binary be the program.
@@ -276,5 +279,22 @@ func TestLedgerIsLostOnTheWay(t *testing.T) {
 		assert.Contains(t, got.stderr, "the ledger may not know all that this run has spent")
 		assert.Regexp(t, `answered: 14 lookups`, got.stderr)
 		assert.Zero(t, n.Report("virustotal").Violated)
+	})
+}
+
+// What is out counts as gone, as it may count at the provider; and what a provider has
+// said of its limit holds.
+func TestStanding(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := provider.Limit{Name: "day", Max: 10, Per: provider.Day, Unit: provider.Requests, Scope: provider.ScopeKey, Keys: map[string]int64{"B": 20}}
+		for told, s := range map[string]standing{
+			"5 of 10 requests per day":                           {limit: l, usage: ledger.Usage{Used: 3, Held: 2}},
+			"B 5 of 20 requests per day":                         {limit: l, key: "B", usage: ledger.Usage{Used: 5}},
+			"8 of 10 requests per day at e":                      {limit: l, at: "e", usage: ledger.Usage{Used: 2, Max: 4}},
+			"10 of 10 requests per day":                          {limit: l, usage: ledger.Usage{Used: 30}},
+			"10 of 10 requests per day, nothing before 11:20:30": {limit: l, usage: ledger.Usage{NotBefore: time.Now().Add(time.Hour)}},
+		} {
+			assert.Equal(t, told, s.String())
+		}
 	})
 }
