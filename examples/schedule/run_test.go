@@ -137,6 +137,29 @@ func TestKilledDuringAFetch(t *testing.T) {
 	assert.Equal(t, "data", string(data))
 }
 
+// What was spent is in the ledger, whatever becomes of the rest.
+func TestSpentIsKnownWithoutTheBook(t *testing.T) {
+	var calls atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
+	defer s.Close()
+	dir := t.TempDir()
+	name := feed(t, s.URL)
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(name, bytes.Replace(text, []byte("rps: 100"), []byte("rph: 1"), 1), 0o600))
+	once := func(more ...string) error {
+		return start(t.Context(), append([]string{"-live", "-once", "-f", name, "-dir", dir}, more...), new(buffer), new(buffer))
+	}
+	require.NoError(t, once())
+	require.NoError(t, os.Remove(filepath.Join(dir, "schedule.db")))
+	require.ErrorContains(t, once(), "1 sources that were due could not be fetched")
+	assert.EqualValues(t, 1, calls.Load(), "one an hour")
+	require.NoError(t, os.Remove(filepath.Join(dir, "schedule.db")))
+	require.NoError(t, once("-ledger", "none"))
+	assert.EqualValues(t, 2, calls.Load())
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
 // An answer that breaks off, or is none, leaves the file as it was, and -once tells.
 func TestOnlyWholeFilesAreKept(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{

@@ -135,8 +135,7 @@ func (s *schedule) next(x *source, e entry, went time.Time, bytes int64, err err
 		wait = min(wait, x.Every) // to fail makes it no rarer than it is
 		e.Why = "not fetched"
 		if refused != nil {
-			e.Why = string(refused.Reason)
-			wait = max(wait, refused.RetryAfter) // told, so it holds
+			e.Why = string(refused.Reason) // what the provider told besides is the coordinator's to heed
 		}
 		e.Due = time.Now().Add(wait + rand.N(wait/2+1))
 	}

@@ -159,6 +159,25 @@ func TestFailuresBackOff(t *testing.T) {
 	})
 }
 
+// A provider that says when to come back is not asked before.
+func TestToldWhenToComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, daily("a"))
+		w.answer = func(*source) error {
+			return provider.Feedback{Outcome: provider.Overloaded, RetryAfter: 3 * time.Hour}.Err(errors.New("later"))
+		}
+		w.keep(t, 5*time.Hour)
+		require.Len(t, w.fetches["a"], 2)
+		assert.GreaterOrEqual(t, w.fetches["a"][1].Sub(w.fetches["a"][0]), 3*time.Hour)
+		w.life(t, ledgerBeat, func(_ context.Context, s *schedule) error {
+			e, err := s.book.get(w.sources[0])
+			assert.Equal(t, 2, e.Failed)
+			assert.GreaterOrEqual(t, e.Due.Sub(w.fetches["a"][1]), 3*time.Hour)
+			return err
+		})
+	})
+}
+
 // However it fails and however often it is restarted: never more often than the provider's
 // limits say, which all of its sources share.
 func TestLimitsHoldWhateverFails(t *testing.T) {

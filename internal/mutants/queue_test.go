@@ -25,7 +25,7 @@ var queues = []mutant{
 		before: "start, weight, one := gr.tag, g.weight, 1/float64(f.Weight)", after: "start, weight, one := gr.tag, g.weight, 1.0"},
 	{name: "debts are forgiven when nobody waits here", file: "gate.go", by: "TestDebtOutlivesAMove",
 		before: "if g.lines == 0 && len(g.waiting) == 0 {", after: "if len(g.waiting) == 0 {"},
-	{name: "who leaves a gate wakes nobody", file: "gate.go", by: "TestOrderAtOneGate",
+	{name: "who leaves a gate wakes nobody", file: "gate.go", by: "TestClaimEndsStarvation",
 		before: "g.rest()\n\t}\n\tq.Touch(g)\n}\n\n// renew", after: "g.rest()\n\t}\n}\n\n// renew"},
 	{name: "gates that were put off are not looked at again", file: "queue.go", by: "TestStorms",
 		before: "\tfor _, x := range q.front {\n\t\tq.mark(x)\n\t}\n", after: ""},
