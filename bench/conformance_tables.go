@@ -27,7 +27,7 @@ func (m measured) conformanceTables() (all []report.Table) {
 const howConformance = "Played in virtual time (`testing/synctest`) against `internal/referee`, which counts each call as it arrives: %s; providers that count " +
 	"in exact windows, in fixed windows (of twelve phases, three where a window is a day), and by a token bucket of N; networks without delay, and with 10–100 ms " +
 	"and 20–300 ms each way, drawn evenly; demand that is steady (always more than may go), bursty (three windows' worth at once, every five windows) and on-off (a fifth " +
-	"too much for five windows, nothing for five). *RefusedError* is the share of requests. *Steady* is what got through, of what the limit allows; no peer " +
+	"too much for five windows, nothing for five). *Refused* is the share of requests. *Steady* is what got through, of what the limit allows; no peer " +
 	"can know more than the declaration, and who counts a call until its answer is there can use W/(W + mean round trip) of it: %s. " +
 	"*Bursts* is the wait for the admitted attempt at 50 per 1 s, the mean over providers and networks. go-limiter reads the machine's clock past Go's `time`, so it is " +
 	"played on the wall, where windows are a second. gobreaker has no limits and is not here."
@@ -94,11 +94,11 @@ func (m measured) summary(strict bool) report.Table {
 func (m measured) why(p peer.Peer, refused float64) string {
 	switch {
 	case p.Blind:
-		return fmt.Sprintf("with %s of its requests refused, of the limits per second only", report.Percent(refused))
+		return fmt.Sprintf("%s of its requests were refused (played with the limits per second only)", report.Percent(refused))
 	case refused > 0:
-		return fmt.Sprintf("with %s of its requests refused", report.Percent(refused))
+		return fmt.Sprintf("%s of its requests were refused", report.Percent(refused))
 	case p.Name == peer.Slowed.Name:
-		return "which was told how unevenly the network delays; spaced by that, calls need not be counted until their answers"
+		return "it was told how unevenly the network delays; spaced by that, calls need not be counted until their answers"
 	}
 	return ""
 }

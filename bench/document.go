@@ -32,6 +32,10 @@ func (d document) write(w io.Writer) {
 	if d.options.quick {
 		fmt.Fprintf(w, "**This was a quick look (`-quick`): the figures mean little.**\n\n")
 	}
+	if d.busy {
+		fmt.Fprintf(w, "**The machine did other work meanwhile**, so figures on the wall say little here, and what is played on the wall (go-limiter) is less exact.\n"+
+			"What is played in virtual time, bytes, and the time of cores are as sound as ever, but for cold caches.\n\n")
+	}
 	fmt.Fprintf(w, "| | |\n|---|---|\n| date | %s |\n| machine | %s |\n| command | `%s`, %s, %d runs |\n| Headgate | %s |\n",
 		d.machine.when.UTC().Format("2006-01-02 15:04 UTC"), d.machine, command, d.took.Round(time.Second), d.options.runs, d.machine.headgate)
 	for _, p := range peers {

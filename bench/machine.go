@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -51,6 +52,12 @@ func load() string {
 		return f[1]
 	}
 	return ""
+}
+
+// busy tells that more wanted to run than this program and the cores have room for.
+func (m machine) busy() bool {
+	l, err := strconv.ParseFloat(m.load, 64)
+	return err == nil && l > 1.5*float64(m.cores)+1
 }
 
 // commit is that of the working directory, if git knows it. Changes to documents say

@@ -58,7 +58,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := document{measured: m, options: o, args: args, machine: thisMachine(ctx, begun), took: time.Since(begun)}
+	where := thisMachine(ctx, begun)
+	m.busy = where.busy()
+	d := document{measured: m, options: o, args: args, machine: where, took: time.Since(begun)}
 	if o.out == "" {
 		d.write(os.Stdout)
 		return nil

@@ -110,12 +110,12 @@ func TestTargetsFail(t *testing.T) {
 			}
 		}},
 		{"at most 1 allocation", func(m *measured) { ours(*m, 1, func(r *decision.Result) { r.Allocs = 2 }) }},
-		{"contended at 128 ≤ 1.5", func(m *measured) { ours(*m, 128, func(r *decision.Result) { r.Nanoseconds = 760 }) }},
-		{"the same, in the time of all cores", func(m *measured) { ours(*m, 128, func(r *decision.Result) { r.Core = 760 }) }},
+		{"contended at 128 ≤ 1.5", func(m *measured) { ours(*m, 128, func(r *decision.Result) { r.Core = 760 }) }},
+		{"the same on the wall", func(m *measured) { ours(*m, 128, func(r *decision.Result) { r.Nanoseconds = 760 }) }},
 		{"contended ÷ idle", func(m *measured) {
 			for i := range m.decision {
 				if r := &m.decision[i]; r.Peer == peer.Breaker.Name {
-					r.Nanoseconds = 100
+					r.Core = 100
 				}
 			}
 		}},
@@ -162,7 +162,8 @@ func TestDocument(t *testing.T) {
 		"| golang.org/x/time | v0.16.0 |", "| golang.org/x/sync | version unknown |",
 		"| no call is refused | 0 of 100 | holds |", "| `Do` ≤ 0.7 × the same parts nested by hand | 0.50 × (0.83 × those without the retry) | holds |",
 		"## Conformance", "## Cost of a decision", "## Waiting", "## Outage", "## Scale",
-		"better than Headgate (0.900): x/time/rate, spaced (0.940), with 9.0 % of its requests refused",
+		"better than Headgate (0.900): x/time/rate, spaced (0.940).",
+		"Why x/time/rate, spaced: 9.0 % of its requests were refused.",
 		"<details><summary>All of 50 per 1 s</summary>",
 	} {
 		require.Contains(t, doc, want)
@@ -176,6 +177,20 @@ func TestDocument(t *testing.T) {
 	require.Contains(t, b.String(), "| no call is refused | – | not measured |")
 	require.Contains(t, b.String(), "quick look")
 	require.NotContains(t, b.String(), "## Scale")
+}
+
+func TestABusyMachine(t *testing.T) {
+	require.False(t, machine{cores: 2, load: "2.9"}.busy())
+	require.True(t, machine{cores: 2, load: "9.9"}.busy())
+	require.False(t, machine{cores: 2}.busy())
+	m := sample()
+	m.busy = true
+	for _, target := range m.targets() {
+		require.Equal(t, !strings.HasPrefix(target.Name, "the same on the wall"), target.Known, target.Name)
+	}
+	var b strings.Builder
+	document{measured: m}.write(&b)
+	require.Contains(t, b.String(), "did other work")
 }
 
 func TestMeansOfNothing(t *testing.T) {

@@ -28,6 +28,8 @@ type measured struct {
 	patience    waiting.Results
 	outage      []outage.Result
 	scale       []scale.Result
+
+	busy bool // others worked on the machine, too: its wall clock says little
 }
 
 const module = "github.com/headgate/headgate/bench"

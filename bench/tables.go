@@ -45,14 +45,15 @@ func (m measured) decisionTables() []report.Table {
 }
 
 func (m measured) waitingTables() (all []report.Table) {
+	const timer = "its waiting is a timer and a turn that is reserved, which is paid for when others give up (below)"
 	for _, n := range m.counts() {
 		t := report.Table{
 			Title: fmt.Sprintf("What %s waiting calls cost, each", report.Number(float64(n))), Ours: peer.Headgate.Name, Slack: 0.05,
 			How: "Bytes of heap and of stack after a collection, with the goroutine; nanoseconds of cores at work until all wait, with the start of the goroutine, and until 99 of 100 are back " +
 				"after their context has ended. Each in a process of its own. The select is on a channel of its own and the end of a context.",
-			Why: map[string]string{peer.Uber.Name: "which cannot be left: it sleeps", peer.Throttled.Name: "which sleeps and asks again, in no order: see below",
-				peer.Spaced.Name: "whose waiting is a timer: the turn is reserved, which is what is paid below", peer.Failsafe.Name: "whose waiting is a timer: the turn is reserved, which is what is paid below",
-				peer.ByHand.Name: "whose waiting is a timer: the turn is reserved, which is what is paid below", waiting.Select: "what all are measured against"},
+			Why: map[string]string{peer.Uber.Name: "it sleeps and cannot be left", peer.Throttled.Name: "it sleeps and asks again, in no order (below)",
+				peer.Spaced.Name: timer, peer.Failsafe.Name: timer,
+				peer.ByHand.Name: timer, waiting.Select: "all are measured against it"},
 		}
 		for _, name := range []string{"heap B", "stack B", "enter ns", "cancel ns"} {
 			t.Columns = append(t.Columns, report.Column{Name: name, Better: report.Lower})
@@ -83,7 +84,7 @@ func (m measured) patienceTables() []report.Table {
 	leaving := report.Table{
 		Title: "When 99 of 100 give up", Ours: peer.Headgate.Name, Slack: 0.05,
 		How: fmt.Sprintf("One call may go each %v. Seconds until the next of those who stay goes, and until a call goes that comes just then, behind them all; virtual time.", waiting.Turn),
-		Why: map[string]string{peer.Throttled.Name: "which keeps no order: whoever asks first goes"},
+		Why: map[string]string{peer.Throttled.Name: "it keeps no order: whoever asks first goes"},
 	}
 	done := map[int]bool{}
 	for _, l := range m.patience.Leaving {
@@ -131,11 +132,11 @@ func (m measured) outageTables() (all []report.Table) {
 			Columns: []report.Column{{Name: "sent into the outage", Better: report.Lower}, {Name: "permits wasted", Better: report.Lower},
 				{Name: "back after", Better: report.Lower, Format: report.Seconds}, {Name: "calls a second before"}},
 			Why: map[string]string{
-				peer.LimitsFirst.Name: "which asks the breaker last: nobody is let through early, and the permits are gone",
-				peer.Spaced.Name:      "which has no breaker, and never stopped sending",
-				peer.Retryable.Name:   "which has no breaker, and never stopped sending",
-				peer.ByHand.Name:      "which had let them all through before its breaker opened, and is still sending them",
-				peer.Failsafe.Name:    "which had let them all through before its breaker opened, and is still sending them",
+				peer.LimitsFirst.Name: "it asks the breaker last: nobody is let through early, and the permits are gone",
+				peer.Spaced.Name:      "it has no breaker, and never stopped sending",
+				peer.Retryable.Name:   "it has no breaker, and never stopped sending",
+				peer.ByHand.Name:      "it had let them all through before its breaker opened, and is still sending them",
+				peer.Failsafe.Name:    "it had let them all through before its breaker opened, and is still sending them",
 			},
 		}
 		for _, p := range outage.Peers {

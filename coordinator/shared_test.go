@@ -35,15 +35,15 @@ type team struct {
 // link is the way to the store: it can be slow, and cut.
 type link struct {
 	ledger.Store
-	delay func() time.Duration
+	delay atomic.Pointer[func() time.Duration]
 	cut   atomic.Bool
 }
 
 var errCut = errors.New("the store is cut off")
 
 func (l *link) Exchange(ctx context.Context, b *ledger.Batch) (*ledger.Reply, error) {
-	if l.delay != nil {
-		if err := sleep(ctx, l.delay()); err != nil {
+	if delay := l.delay.Load(); delay != nil {
+		if err := sleep(ctx, (*delay)()); err != nil {
 			return nil, err
 		}
 	}
@@ -54,6 +54,8 @@ func (l *link) Exchange(ctx context.Context, b *ledger.Batch) (*ledger.Reply, er
 }
 
 func (l *link) Close() error { return nil }
+
+func (l *link) slow(delay func() time.Duration) { l.delay.Store(&delay) }
 
 // teamed runs f with n processes that share the limits of p in virtual time.
 func teamed(t *testing.T, n int, s ledger.Settings, p provider.Provider, f func(x *team)) {
@@ -167,7 +169,7 @@ func sixHundred(t *testing.T, n int, d provider.Limit) (took time.Duration) {
 			return least + time.Duration(rng.Int64N(int64(most-least)))
 		}
 		if n > 1 {
-			x.link.delay = func() time.Duration { return draw(ms, 8*ms) }
+			x.link.slow(func() time.Duration { return draw(ms, 8*ms) })
 		}
 		start := time.Now()
 		var wg sync.WaitGroup
@@ -308,7 +310,7 @@ func TestCanceledWhileAsking(t *testing.T) {
 	teamed(t, 1, ledger.Settings{Budget: 50 * ms}, declare(limits(d)), func(x *team) {
 		t := x.t
 		require.NoError(t, x.cs[0].Do(t.Context(), to, ok))
-		x.link.delay = func() time.Duration { return 10 * ms }
+		x.link.slow(func() time.Duration { return 10 * ms })
 		ctx, cancel := context.WithTimeout(t.Context(), 5*ms)
 		defer cancel()
 		require.ErrorIs(t, x.cs[0].Do(ctx, to, ok), coordinator.ErrTooLate)
@@ -526,7 +528,7 @@ func TestDecisionsKeepToTheBudget(t *testing.T) {
 			for _, c := range x.cs {
 				require.NoError(t, c.Do(t.Context(), to, ok))
 			}
-			x.link.delay = func() time.Duration { return delay }
+			x.link.slow(func() time.Duration { return delay })
 			var late atomic.Int32
 			var wg sync.WaitGroup
 			for i := range 900 {
@@ -544,7 +546,7 @@ func TestDecisionsKeepToTheBudget(t *testing.T) {
 			}
 			wg.Wait()
 			assert.LessOrEqual(t, late.Load(), int32(300), "only who asked as it hung waited at all")
-			x.link.delay = nil
+			x.link.delay.Store(nil)
 			time.Sleep(time.Minute)
 		})
 	}
@@ -636,7 +638,7 @@ func TestTeamStorm(t *testing.T) {
 					defer mu.Unlock()
 					return time.Duration(rng.Int64N(int64(most)))
 				}
-				x.link.delay = func() time.Duration { return draw(4 * ms) }
+				x.link.slow(func() time.Duration { return draw(4 * ms) })
 				var wg sync.WaitGroup
 				for i := range 900 {
 					c := x.cs[i%3]

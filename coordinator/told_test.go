@@ -264,7 +264,7 @@ func TestAskingMisleadsNobody(t *testing.T) {
 	p := prov(a, loc)
 	p.Endpoints = []provider.Endpoint{{Name: "e1"}, {Name: "e2"}}
 	teamed(t, 2, ledger.Settings{}, p, func(x *team) {
-		x.link.delay = func() time.Duration { return 5 * time.Millisecond }
+		x.link.slow(func() time.Duration { return 5 * time.Millisecond })
 		ctx := context.Background()
 		ls, err := x.cs[0].Acquire(ctx, coordinator.Call{Provider: "p", Endpoint: "e1"})
 		if err != nil {

@@ -160,14 +160,14 @@ func (c Cell) plan(quick bool) plan {
 	if c.Set.Limits[0].N < 10 {
 		p.windows *= 4 // few calls a window: it costs nothing
 	}
-	if c.Kind == peer.Fixed && !c.Peer.Blind {
+	if c.Kind == peer.Fixed {
 		p.windows, p.times = p.windows/4, 12
 	}
 	switch {
 	case c.Set.day():
 		p = plan{1, 2, min(p.times, 3)}
 	case c.Peer.Blind:
-		p.windows = 20
+		p.windows = 15
 	case quick:
 		p.windows = min(p.windows, 40)
 		if p.times > 1 {

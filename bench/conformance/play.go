@@ -23,13 +23,23 @@ const slug = "played"
 // is left.
 func Play(c Cell, quick bool) (Result, error) {
 	p := c.plan(quick)
-	var all score
+	scores, errs := make([]score, p.times), make([]error, p.times)
+	var running sync.WaitGroup
 	for i := range p.times {
-		s, err := c.play(p, c.phase(i, p.times))
-		if err != nil {
-			return Result{}, fmt.Errorf("conformance: %s at %s, %s, %s, %s: %w", c.Peer.Name, c.Set.Name, c.Kind, c.Network.Name, c.Demand, err)
+		play := func() { scores[i], errs[i] = c.play(p, c.phase(i, p.times)) }
+		if c.Peer.Blind { // it lasts as long as it plays: at once
+			running.Go(play)
+		} else {
+			play()
 		}
+	}
+	running.Wait()
+	var all score
+	for _, s := range scores {
 		all.add(s)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Result{}, fmt.Errorf("conformance: %s at %s, %s, %s, %s: %w", c.Peer.Name, c.Set.Name, c.Kind, c.Network.Name, c.Demand, err)
 	}
 	return c.result(&all), nil
 }

@@ -88,7 +88,7 @@ func (t Table) writeRows(w io.Writer) {
 		fmt.Fprintf(w, "| %s |", r.Name)
 		for i, c := range t.Columns {
 			cell := c.show(r.Values[i])
-			if best, _ := t.best(i); !t.Fold && c.Better != Neither && cell != none && cell == c.show(best) {
+			if !t.Fold && c.Better != Neither && cell != none && cell == c.show(t.best(i, everybody)) {
 				cell = "**" + cell + "**"
 			}
 			fmt.Fprintf(w, " %s |", cell)
@@ -113,44 +113,67 @@ func (c Column) show(v float64) string {
 	return Number(v)
 }
 
-// best is the best value of a column and its row, -1 where there is none.
-func (t Table) best(column int) (float64, int) {
-	best, row := math.NaN(), -1
-	for i, r := range t.Rows {
-		if v := r.Values[column]; !math.IsNaN(v) && (row < 0 || t.Columns[column].beats(v, best)) {
-			best, row = v, i
+// best is the best value of a column among the rows that which takes; not a number
+// where there is none.
+func (t Table) best(column int, which func(Row) bool) float64 {
+	best := math.NaN()
+	for _, r := range t.Rows {
+		if v := r.Values[column]; which(r) && (math.IsNaN(best) || t.Columns[column].beats(v, best)) {
+			best = v
 		}
 	}
-	return best, row
+	return best
 }
+
+func everybody(Row) bool { return true }
 
 func (c Column) beats(a, b float64) bool {
 	return c.Better == Lower && a < b || c.Better == Higher && a > b
 }
 
-// Remarks says of each column in which another is better than ours who that is, by how
-// much, and why, as far as what it lacks says it.
+// Remarks says of each column in which another is better than ours who that is, and by
+// how much; then of each who is, why: by Why, or by what it lacks.
 func (t Table) Remarks() []string {
 	if t.Fold || t.Ours == "" {
 		return nil
 	}
 	var all []string
+	named := map[string]bool{}
 	for i, c := range t.Columns {
-		ours := math.NaN()
-		for _, r := range t.Rows {
-			if v := r.Values[i]; t.ours(r) && !math.IsNaN(v) && (math.IsNaN(ours) || c.beats(v, ours)) {
-				ours = v
-			}
-		}
+		ours := t.best(i, t.ours)
 		var ahead []string
 		for _, r := range t.Rows {
 			if v := r.Values[i]; t.clearly(c, v, ours) { // never one of ours, nor what is no number
-				ahead = append(ahead, t.reason(r, c, v))
+				ahead = append(ahead, fmt.Sprintf("%s (%s)", r.Name, c.show(v)))
+				named[r.Name] = true
 			}
 		}
 		if len(ahead) > 0 {
-			all = append(all, fmt.Sprintf("*%s*: better than %s (%s): %s.", c.Name, t.Ours, c.show(ours), strings.Join(ahead, "; ")))
+			all = append(all, fmt.Sprintf("*%s*: better than %s (%s): %s.", c.Name, t.Ours, c.show(ours), strings.Join(ahead, ", ")))
 		}
+	}
+	return append(all, t.reasons(named)...)
+}
+
+// reasons are one line for all that have the same.
+func (t Table) reasons(named map[string]bool) (all []string) {
+	who := map[string][]string{}
+	var order []string
+	for _, r := range t.Rows {
+		why := t.Why[r.Name]
+		if why == "" && r.Lacks != "" {
+			why = "it has no " + r.Lacks
+		}
+		if why == "" || !named[r.Name] {
+			continue
+		}
+		if who[why] == nil {
+			order = append(order, why)
+		}
+		who[why] = append(who[why], r.Name)
+	}
+	for _, why := range order {
+		all = append(all, fmt.Sprintf("Why %s: %s.", strings.Join(who[why], ", "), why))
 	}
 	return all
 }
@@ -159,15 +182,4 @@ func (t Table) ours(r Row) bool { return strings.HasPrefix(r.Name, t.Ours) }
 
 func (t Table) clearly(c Column, v, ours float64) bool {
 	return c.beats(v, ours) && math.Abs(v-ours) > t.Slack*math.Abs(ours) && c.show(v) != c.show(ours)
-}
-
-func (t Table) reason(r Row, c Column, v float64) string {
-	s := fmt.Sprintf("%s (%s)", r.Name, c.show(v))
-	switch why := t.Why[r.Name]; {
-	case why != "":
-		s += ", " + why
-	case r.Lacks != "":
-		s += ", which has no " + r.Lacks
-	}
-	return s
 }

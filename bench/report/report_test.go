@@ -37,7 +37,8 @@ By hand.
 | as fast | 890 | **100 %** | 7 |  |
 | blind | – | – | 7 |  |
 
-- *ns*: better than Headgate (900): fast (450), which has no breaker.
+- *ns*: better than Headgate (900): fast (450).
+- Why fast: it has no breaker.
 
 `, b.String())
 }
@@ -45,8 +46,8 @@ By hand.
 func TestRemarks(t *testing.T) {
 	tab := table()
 	tab.Slack = 0
-	tab.Why = map[string]string{"fast": "which is a toy"}
-	require.Equal(t, []string{"*ns*: better than Headgate (900): fast (450), which is a toy; as fast (890)."}, tab.Remarks())
+	tab.Why = map[string]string{"fast": "it is a toy", "as fast": "it is a toy", "blind": "it cannot see"}
+	require.Equal(t, []string{"*ns*: better than Headgate (900): fast (450), as fast (890).", "Why fast, as fast: it is a toy."}, tab.Remarks())
 	tab.Columns[0].Better = Higher
 	require.Empty(t, tab.Remarks(), "more is better now")
 	tab = table()

@@ -94,7 +94,7 @@ var bans = []ban{
 	{what: "pgregory.net/rapid/...", why: "it is for tests", except: programs},
 	{what: "go.uber.org/goleak/...", why: "it is for tests", except: programs},
 	{what: "net/http/httptest", why: "it is for tests", except: append(tests, programs...)},
-	{what: module + "/internal/referee", why: "it is for tests and examples", except: append([]string{"internal/referee"}, programs...)},
+	{what: module + "/internal/referee", why: "it is for tests and examples", except: append([]string{"internal/referee", "ledger/ledgertest/outage"}, programs...)},
 }
 
 // noNames are the names of packages that have no one idea.
