@@ -43,6 +43,7 @@ func (l *lane) shadow(trip time.Duration) *shadow {
 	for name, g := range l.general {
 		s.general[name] = s.likeLimit(g)
 	}
+	s.copyParts(l, routeKey{}) // what counts by key or endpoint counts those without as one
 	s.plain = s.newRoute(routeKey{})
 	leases := s.copyOut(l)
 	s.copyLater(l, leases)
@@ -94,6 +95,14 @@ func (s *shadow) routeLike(l *lane, id routeKey) *route {
 	if r := s.routes[id]; r != nil {
 		return r
 	}
+	s.copyParts(l, id)
+	r := s.newRoute(id)
+	s.routes[id] = r
+	return r
+}
+
+// copyParts takes over what l knows of the parts of a route.
+func (s *shadow) copyParts(l *lane, id routeKey) {
 	for _, part := range []partKey{{endpoint: id.endpoint}, {key: id.key}, {id.endpoint, id.key}} {
 		x := l.parts[part]
 		if x == nil || s.parts[part] != nil {
@@ -107,9 +116,6 @@ func (s *shadow) routeLike(l *lane, id routeKey) *route {
 			pt.limits[name] = s.likeLimit(g)
 		}
 	}
-	r := s.newRoute(id)
-	s.routes[id] = r
-	return r
 }
 
 // copyOut takes over the calls that are out: they end a round trip after they went,
