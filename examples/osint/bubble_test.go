@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main() // exits
 	}
-	goleak.VerifyTestMain(m)
+	// rueidis looks at its connections once more, a second after the last has gone.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }
 
 // buffer is a bytes.Buffer for many goroutines; wrote, if any, is told of each

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,13 +151,27 @@ func TestKilledPoolGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-provider", quickly(t), "-jobs", "40", "-dir", dir)
 	cmd.Env = append(os.Environ(), asProgram+"=1")
-	var stderr buffer
-	cmd.Stderr = &stderr // the workers have it, too
+	out, in, err := os.Pipe()
+	require.NoError(t, err)
+	defer out.Close()
+	cmd.Stderr = in // the workers have it, too
 	require.NoError(t, cmd.Start())
+	require.NoError(t, in.Close())
+	var stderr buffer
+	ended := make(chan bool)
+	go func() {
+		_, _ = io.Copy(&stderr, out)
+		close(ended)
+	}()
 	working := regexp.MustCompile(`s  [1-9]\d* done`)
 	require.Eventually(t, func() bool { return working.MatchString(stderr.String()) }, time.Minute, 5*time.Millisecond, "it never came so far")
 	require.NoError(t, cmd.Process.Kill())
-	require.Error(t, cmd.Wait(), "returns when the workers have ended, too")
+	require.Error(t, cmd.Wait())
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Error("its workers go on")
+	}
 
 	p, stdout, said := quickPool(t, "-jobs", "0", "-dir", dir)
 	require.NoError(t, p.run(t.Context()), said.String())

@@ -95,7 +95,7 @@ func (s settings) work(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c, led, err := s.coordinator()
+	c, led, err := s.coordinator(stderr)
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,15 @@ func (s settings) work(ctx context.Context, stderr io.Writer) error {
 
 // coordinator makes the one coordinator of the process. The ledger is nil where it has
 // the limits to itself.
-func (s settings) coordinator() (*coordinator.Coordinator, *ledger.Client, error) {
-	cfg := coordinator.Config{Registry: new(registry.Registry), Providers: []provider.Provider{s.Provider}}
+func (s settings) coordinator(stderr io.Writer) (*coordinator.Coordinator, *ledger.Client, error) {
+	lost := &coordinator.Trace{Ledger: func(x coordinator.LedgerChange) {
+		text := "answers again"
+		if !x.Up {
+			text = "does not answer (" + x.State.Detail + "): until it does the worker keeps to its share of each limit"
+		}
+		fmt.Fprintf(stderr, "worker: %s: the ledger %s\n", s.Name, text)
+	}}
+	cfg := coordinator.Config{Registry: new(registry.Registry), Providers: []provider.Provider{s.Provider}, Traces: []*coordinator.Trace{lost}}
 	place, err := ledgerflag.Parse(s.Ledger)
 	if err != nil {
 		return nil, nil, err

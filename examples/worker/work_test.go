@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headgate/headgate/coordinator"
 	"github.com/headgate/headgate/provider"
+	"github.com/headgate/headgate/registry"
 )
 
 // delivery is a message that notes what it is told.
@@ -58,6 +60,7 @@ func (d *delivery) TermWithReason(string) error {
 type office struct {
 	*worker
 	calls atomic.Int64
+	going func() // called as a job goes; nil: not
 }
 
 func newOffice(t *testing.T, h http.HandlerFunc) *office {
@@ -78,7 +81,12 @@ func newOffice(t *testing.T, h http.HandlerFunc) *office {
 	require.NoError(t, err)
 	p, err := shared(provider.Provider{Slug: "p", Throttle: provider.Throttle{RPM: 1000}})
 	require.NoError(t, err)
-	c, _, err := settings{Ledger: "none", Provider: p}.coordinator()
+	going := &coordinator.Trace{Going: func(context.Context, coordinator.CallInfo, time.Duration) {
+		if o.going != nil {
+			o.going()
+		}
+	}}
+	c, err := coordinator.New(coordinator.Config{Registry: new(registry.Registry), Providers: []provider.Provider{p}, Traces: []*coordinator.Trace{going}})
 	require.NoError(t, err)
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
@@ -163,18 +171,25 @@ func TestDeadLetters(t *testing.T) {
 	assert.EqualValues(t, 2, info.State.Msgs)
 }
 
-// Somebody else has begun the job: it is not sent by both.
+// Somebody else begins the job as it goes: it is not sent by both, and what it would have
+// cost is given back.
 func TestOneAtAJob(t *testing.T) {
 	o := newOffice(t, answers(http.StatusOK))
-	_, revision, err := o.queue.look(t.Context(), "a")
+	for _, id := range []string{"new", "known"} {
+		if id == "known" {
+			_, err := o.queue.note(t.Context(), id, record{}, 0)
+			require.NoError(t, err)
+		}
+		o.going = func() { assert.NoError(t, o.queue.end(t.Context(), id, record{Tries: 1, Worker: "other"})) }
+		d := &delivery{id: id}
+		o.handle(d)
+		assert.Equal(t, "nak", d.told)
+		assert.Equal(t, record{Tries: 1, Worker: "other"}, o.record(t, id))
+	}
+	assert.Zero(t, o.calls.Load())
+	state, err := o.c.State("p")
 	require.NoError(t, err)
-	require.Zero(t, revision)
-	_, err = o.queue.note(t.Context(), "a", record{Tries: 1}, 0)
-	require.NoError(t, err)
-	_, err = o.queue.note(t.Context(), "a", record{Tries: 1}, 0)
-	require.Error(t, err)
-	_, err = o.queue.note(t.Context(), "a", record{Tries: 2}, 99)
-	require.Error(t, err)
+	assert.Zero(t, state.Limits[0].Used+state.Limits[0].Held)
 }
 
 // The queue hears of a job for as long as it takes.

@@ -24,7 +24,7 @@ func (w *world) change(t *testing.T) {
 		require.NoError(t, w.c.Update(slug, w.plan(s)))
 	}
 	if w.chance(40) {
-		require.NoError(t, w.c.Pause(slug, time.Now().Add(w.ms(2000)), "soak"))
+		require.NoError(t, w.c.Pause(slug, time.Now().Add(w.ms(2000)+1), "soak"))
 	}
 	if w.chance(40) {
 		require.NoError(t, w.c.Resume(slug))

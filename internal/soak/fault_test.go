@@ -22,8 +22,8 @@ type fault struct {
 }
 
 // drawFault draws none most of the time. A hang needs callers who give up.
-func drawFault(rng *rand.Rand, patient, keeps bool) (f fault) {
-	f.delay = time.Duration(rng.IntN(100_000)) * time.Microsecond
+func drawFault(rng *rand.Rand, w *world) (f fault) {
+	f.delay = (time.Duration(rng.IntN(100_000)) * time.Microsecond).Truncate(w.grain)
 	if rng.IntN(10) == 0 {
 		f.clock = time.Duration(rng.IntN(7200)-3600) * time.Second
 	}
@@ -38,11 +38,11 @@ func drawFault(rng *rand.Rand, patient, keeps bool) (f fault) {
 	case 5:
 		f.status = []int{401, 402, 403, 529}[rng.IntN(4)]
 	case 6, 7:
-		f.drop = !keeps
+		f.drop = !w.keeps
 	case 8, 9:
-		f.hang = !patient
+		f.hang = !w.patient
 	default:
-		f.delay += time.Duration(rng.IntN(3_000_000)) * time.Microsecond
+		f.delay += (time.Duration(rng.IntN(3_000_000)) * time.Microsecond).Truncate(w.grain)
 	}
 	return f
 }

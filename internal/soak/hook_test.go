@@ -10,7 +10,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/headgate/headgate/coordinator"
 	"github.com/headgate/headgate/provider"
@@ -47,7 +50,7 @@ func (h *hooks) fails(ctx context.Context, name string, exits func(*ride)) {
 	panic(thrown)
 }
 
-func (h *hooks) trace(w *world) *coordinator.Trace {
+func (h *hooks) trace(t *testing.T, w *world) *coordinator.Trace {
 	h.panicked, h.told = map[string]bool{}, map[string]int{}
 	site := func(info coordinator.CallInfo) *site {
 		return w.sites[slices.IndexFunc(w.sites, func(s *site) bool { return s.p.Slug == info.Provider })]
@@ -79,7 +82,10 @@ func (h *hooks) trace(w *world) *coordinator.Trace {
 				r.waits.Store(true)
 			}
 		},
-		Going: func(ctx context.Context, _ coordinator.CallInfo, _ time.Duration) {
+		Going: func(ctx context.Context, info coordinator.CallInfo, _ time.Duration) {
+			if shut := w.shut.Load(); shut != 0 && time.Now().UnixNano() > shut {
+				assert.Fail(t, "a call goes after the shutdown", "%+v", info)
+			}
 			if r := rideOf(ctx); r != nil {
 				r.waits.Store(false)
 				r.out.Store(true)

@@ -52,7 +52,9 @@ var ways = []string{"client", "client", "client", "do", "do under client", "acqu
 
 func (w *world) draw(i int) *ride {
 	rng := rand.New(rand.NewPCG(w.seed, uint64(i)+1))
-	ms := func(most int) time.Duration { return time.Duration(rng.IntN(most*1000)) * time.Microsecond }
+	ms := func(most int) time.Duration {
+		return (time.Duration(rng.IntN(most*1000)) * time.Microsecond).Truncate(w.grain)
+	}
 	r := &ride{w: w, i: i, site: pick(rng, w.sites...), into: pick(rng, w.sites...), how: pick(rng, ways...), patient: w.patient,
 		there: ms(100), serve: ms(100), back: ms(100), body: rng.IntN(4)}
 	r.call = coordinator.Call{Provider: r.site.p.Slug, Flow: fmt.Sprint(rng.IntN(3)), Priority: coordinator.Priority(rng.IntN(3) - 1),
@@ -83,10 +85,10 @@ func (w *world) draw(i int) *ride {
 		r.call.Wait = ms(2000) - 200*time.Millisecond
 	}
 	if rng.IntN(3) == 0 {
-		r.giveUp = ms(4000) + 1
+		r.giveUp = max(ms(4000), 1)
 	}
 	for range 5 {
-		r.faults = append(r.faults, drawFault(rng, w.patient, w.keeps))
+		r.faults = append(r.faults, drawFault(rng, w))
 	}
 	if r.hangs() && (r.giveUp == 0 || r.giveUp > 5*time.Second) {
 		r.giveUp = 5 * time.Second

@@ -91,7 +91,9 @@ func (s status) StatusCode() int { return int(s) }
 // byHand is an attempt without HTTP. It arrives even where its caller has gone.
 func (r *ride) byHand(ctx context.Context) error {
 	ls, _ := coordinator.LeaseFrom(ctx)
-	ls.Sent()
+	if r.body > 1 { // else nobody knows when it was sent
+		ls.Sent()
+	}
 	answer := make(chan provider.Feedback, 1)
 	r.w.running.Go(func() { answer <- r.arrive(ls.Key()) })
 	var done <-chan struct{}

@@ -27,8 +27,9 @@ type world struct {
 	seed    uint64
 	patient bool // nobody gives up what is out: caps are enforced, and arrivals counted one by one
 	pools   bool
-	alone   bool // all calls are of one flow: then a forecast knows the order, too
-	keeps   bool // connections: then none is dropped, since net/http sends again by itself what met a dropped one
+	alone   bool          // all calls are of one flow: then a forecast knows the order, too
+	grain   time.Duration // in which calls count time: where it is coarse, much happens at one instant
+	keeps   bool          // connections: then none is dropped, since net/http sends again by itself what met a dropped one
 	sites   []*site
 	ref     *referee.Referee
 	c       *coordinator.Coordinator
@@ -37,7 +38,8 @@ type world struct {
 	rides   []*ride
 	running sync.WaitGroup
 	hooks   hooks
-	sum     summary // of this world
+	shut    atomic.Int64 // when it was shut down; 0: it was not
+	sum     summary      // of this world
 }
 
 // site is one provider: as declared, as played, and as asked.
@@ -56,6 +58,7 @@ const calls = 200 // in a world
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 0)), seed: seed}
 	w.patient, w.keeps, w.alone = w.chance(2), w.chance(2), w.chance(2)
+	w.grain = pick(w.rng, time.Microsecond, 20*time.Millisecond)
 	for i := range 1 + w.n(4) {
 		w.sites = append(w.sites, w.newSite(fmt.Sprint("p", i)))
 	}
@@ -69,7 +72,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 func (w *world) n(n int) int           { return w.rng.IntN(n) }
 func (w *world) chance(oneIn int) bool { return w.rng.IntN(oneIn) == 0 }
 func (w *world) ms(most int) time.Duration {
-	return time.Duration(w.rng.IntN(most*1000)) * time.Microsecond
+	return (time.Duration(w.rng.IntN(most*1000)) * time.Microsecond).Truncate(w.grain)
 }
 func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
 
@@ -97,7 +100,7 @@ func (w *world) build(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, reg.Register(s.adapter))
 	}
-	cfg := coordinator.Config{Registry: reg, Traces: []*coordinator.Trace{w.hooks.trace(w)}}
+	cfg := coordinator.Config{Registry: reg, Traces: []*coordinator.Trace{w.hooks.trace(t, w)}}
 	if w.pools = w.chance(2); w.pools {
 		cfg.Pools = map[string]int{"": 1 + w.n(6)}
 		for name := range categories {
@@ -169,7 +172,9 @@ func (w *world) live(t *testing.T, all *summary) {
 		w.change(t)
 		if i == shut {
 			w.sum.count("shutdown")
+			w.shut.Store(time.Now().UnixNano())
 			w.running.Go(func() { _ = w.c.Shutdown(context.Background()) })
+			synctest.Wait()
 		}
 	}
 	w.wait(t)
