@@ -65,12 +65,16 @@ func (w *walk) again(ls *Lease, err error) *Error {
 			w.root.failing().retried++
 		}
 	}
+	var drop func()
+	if ls.kept() {
+		drop = ls.rare.drop
+	}
 	l.tell(l.unlock())
 	if !may {
 		return e
 	}
-	if ls.kept() { // before the wait: nobody reads that answer
-		ls.rare.drop()
+	if drop != nil { // before the wait: nobody reads that answer
+		drop()
 		ls.Release()
 	}
 	if delay > 0 {

@@ -61,7 +61,16 @@ func (l *lane) series(endpoint string) *series {
 
 // seriesOf finds the series of a call that has been admitted, and makes those of its
 // provider for the first.
-func (t *Telemetry) seriesOf(call coordinator.CallInfo) *series {
+func (t *Telemetry) seriesOf(call *coordinator.CallInfo) *series {
+	if s := t.last.Load(); s != nil && s.provider == call.Provider && s.endpoint == call.Endpoint {
+		return s // calls to one place come in rows
+	}
+	s := t.find(call)
+	t.last.Store(s)
+	return s
+}
+
+func (t *Telemetry) find(call *coordinator.CallInfo) *series {
 	if l := (*t.series.Load())[call.Provider]; l != nil {
 		return l.series(call.Endpoint)
 	}
@@ -113,7 +122,10 @@ func record(attrs []attribute.KeyValue) []metric.RecordOption {
 
 // with returns the options for one word: two that make them at once make the same.
 func (s *series) with(of *[len(words)]atomic.Pointer[[]metric.RecordOption], key, word string) []metric.RecordOption {
-	i := wordAt[word]
+	i := 1 // ok
+	if word != string(provider.OK) {
+		i = wordAt[word]
+	}
 	if o := of[i].Load(); o != nil {
 		return *o
 	}
@@ -127,7 +139,7 @@ func (s *series) with(of *[len(words)]atomic.Pointer[[]metric.RecordOption], key
 }
 
 func (t *Telemetry) going(ctx context.Context, call coordinator.CallInfo, waited time.Duration) {
-	s := t.seriesOf(call)
+	s := t.seriesOf(&call)
 	if t.meter != nil && call.Attempt == 1 {
 		t.timed[callWait].Record(ctx, waited.Seconds(), s.wait...)
 	}
@@ -138,7 +150,7 @@ func (t *Telemetry) going(ctx context.Context, call coordinator.CallInfo, waited
 
 func (t *Telemetry) attempt(ctx context.Context, call coordinator.CallInfo, f provider.Feedback, took time.Duration) {
 	if t.meter != nil {
-		s := t.seriesOf(call)
+		s := t.seriesOf(&call)
 		t.timed[attemptDuration].Record(ctx, took.Seconds(), s.with(&s.attempt, attrOutcome, string(f.Outcome))...)
 	}
 	if t.tracer != nil {
@@ -153,7 +165,7 @@ func (t *Telemetry) end(ctx context.Context, call coordinator.CallInfo, err erro
 		if e != nil {
 			word = string(e.Reason)
 		}
-		s := t.seriesOf(call)
+		s := t.seriesOf(&call)
 		t.timed[callDuration].Record(ctx, took.Seconds(), s.with(&s.call, attrError, word)...)
 	}
 	if t.tracer != nil {

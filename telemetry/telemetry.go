@@ -43,6 +43,7 @@ type Telemetry struct {
 	timed  [len(instruments)]metric.Float64Histogram
 
 	series  atomic.Pointer[map[string]*lane] // by provider; read without a lock, replaced under mu
+	last    atomic.Pointer[series]           // of the last call
 	unknown atomic.Int64                     // calls to providers that nobody declared, which no State counts
 
 	mu       sync.Mutex
@@ -150,6 +151,7 @@ func (t *Telemetry) Observe(c *coordinator.Coordinator) error {
 func (t *Telemetry) know(c *coordinator.Coordinator) {
 	t.core = c
 	t.series.Store(&map[string]*lane{})
+	t.last.Store(nil)
 }
 
 // Close has nothing observed any more; the hooks go on. It may be called twice.

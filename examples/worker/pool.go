@@ -58,7 +58,7 @@ func (p *pool) run(ctx context.Context) (err error) {
 	}
 	defer func() { remove(err == nil) }()
 	p.told = settings{
-		NATS: p.nats, URL: p.live, Ledger: p.ledger, At: p.at, Tries: p.tries, Wait: p.wait,
+		NATS: p.nats, URL: p.live, Ledger: p.ledger, At: p.at, Tries: p.tries, Processes: p.processes, Wait: p.wait,
 		AckWait: p.ackWait, Lease: p.lease, StatsEvery: lookEvery, LedgerBudget: ledgerPatience,
 	}
 	if p.told.Ledger == "" {

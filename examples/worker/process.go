@@ -35,6 +35,7 @@ type settings struct {
 	World        string // the budget's name in it; "": that of the real provider
 	Provider     provider.Provider
 	At, Tries    int
+	Processes    int // of this pool: so many share the budget at least, where the ledger is lost before all have been seen
 	Wait         time.Duration
 	AckWait      time.Duration
 	Lease        time.Duration
@@ -129,7 +130,7 @@ func (s settings) coordinator(stderr io.Writer) (*coordinator.Coordinator, *ledg
 	if s.World != "" {
 		place = place.Within(s.World)
 	}
-	led, err := place.Open(ledger.Settings{Lease: s.Lease, Budget: s.LedgerBudget})
+	led, err := place.Open(ledger.Settings{Lease: s.Lease, Budget: s.LedgerBudget, Replicas: s.Processes})
 	if err != nil {
 		return nil, nil, err
 	}
