@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -39,11 +40,25 @@ func program(t testing.TB, name string) string {
 // free is an address on which nobody listens.
 func free(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	return l.Addr().String()
+	given.Lock()
+	defer given.Unlock()
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		addr := l.Addr().String()
+		require.NoError(t, l.Close())
+		if !given.addrs[addr] { // a server that is not up yet, or is stopped, wants it still
+			given.addrs[addr] = true
+			return addr
+		}
+	}
 }
+
+// given are the addresses that a test has.
+var given = struct {
+	sync.Mutex
+	addrs map[string]bool
+}{addrs: map[string]bool{}}
 
 // serve starts a server with further arguments; it ends with the test.
 func serve(t testing.TB, args ...string) *server {
