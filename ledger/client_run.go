@@ -19,6 +19,7 @@ type said struct {
 	takes  []*request
 	others []*request
 	opened []scope // of which its settlements end the pause
+	last   bool    // Close had begun as it was made
 	all    bool    // nothing that was queued as it was made is left
 }
 
@@ -39,18 +40,17 @@ func (c *Client) run(ctx context.Context) {
 		}
 		if rest > 0 {
 			timer.Reset(rest)
-			c.sleep(ctx, timer)
+			c.sleep(ctx, timer, s.last)
 		}
 	}
 }
 
 // sleep waits for the timer, for something to say where the store is up, and for Close.
-func (c *Client) sleep(ctx context.Context, timer *time.Timer) {
+// closing: that has been heard, and does not wake it again.
+func (c *Client) sleep(ctx context.Context, timer *time.Timer, closing bool) {
 	wake, quit := c.wake, c.quit
-	select {
-	case <-quit:
-		quit = nil // it has been heard
-	default:
+	if closing {
+		quit = nil
 	}
 	if !c.Status().Up {
 		wake = nil
@@ -110,7 +110,7 @@ func (c *Client) compose() *said {
 			c.fillRequests(s)
 		}
 	}
-	s.all = c.queue.settledUp()
+	s.all, s.last = c.queue.settledUp(), c.closing
 	s.began = time.Now()
 	c.said = s
 	c.setAlarm()

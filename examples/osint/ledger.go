@@ -110,8 +110,7 @@ func (w *world) lookInto(o options) (*ledger.Client, error) {
 	return p.Open(settings(1))
 }
 
-// ledgerTrace tells when the ledger is lost and when it is back. It waits for no one
-// and may be told of a ledger that was closed.
+// ledgerTrace tells when the ledger is lost, and when it is back.
 func (w *world) ledgerTrace() *coordinator.Trace {
 	return &coordinator.Trace{Ledger: func(x coordinator.LedgerChange) {
 		if x.Up {
