@@ -156,7 +156,7 @@ func (m measured) waitingTargets() []report.Target {
 	const grain = 16 // stacks come in spans: this much a call is the rest of the last one
 	return []report.Target{
 		atMost("heap of a waiting call ≤ 250 B above a goroutine in the same select", over, 250, "%s B", report.Number(over)),
-		atMost("and no more stack than x/time/rate's", ours, theirs+grain, "%s B against %s B", report.Number(ours), report.Number(theirs)),
+		atMost("and no more stack than x/time/rate's (16 B are the rest of a span)", ours, theirs+grain, "%s B against %s B", report.Number(ours), report.Number(theirs)),
 	}
 }
 
