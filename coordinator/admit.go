@@ -211,9 +211,7 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	}
 	if l.q.Len() == 0 && l.open(ls) {
 		l.take(ls)
-		if ls.went {
-			l.admitted(w, ls.route)
-		}
+		l.admitted(ls)
 		return nil
 	}
 	flow := w.flow()
@@ -221,9 +219,7 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	if g == nil {
 		l.take(ls)
 		l.q.Went(&ls.route.Route, flow, ls.cost)
-		if ls.went {
-			l.admitted(w, ls.route)
-		}
+		l.admitted(ls)
 		return nil
 	}
 	var ahead []int64
@@ -301,7 +297,7 @@ func (w *walk) await(ls *Lease) *Error {
 		w.waited += ls.granted - ls.wait.since
 		if ls.went {
 			l.mu.Lock()
-			l.admitted(w, ls.route)
+			l.admitted(ls)
 			l.mu.Unlock()
 		}
 		return nil

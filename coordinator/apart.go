@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -87,11 +86,9 @@ func (c *Coordinator) pausedElsewhere(told *ledger.Pause, begins bool) {
 			}
 			continue
 		}
-		l.foreign = true
 		p.there = 0
-		p.open()
+		p.end()
 		l.q.Touch(&p.Gate)
-		l.foreign = false
 	}
 	l.tell(l.unlock())
 }
@@ -136,11 +133,8 @@ func (g *limitGate) part(s ledger.Status) {
 	}
 	x.share = share{size: portion(g.maxNow(), n, rank)}
 	w, _ := g.d.Per.Duration()
-	if x.room >= 0 && !g.cap && now-x.roomAt <= w { // what was said before says nothing of now
-		x.share.spare, x.share.until = portion(x.room, n, rank), after(now, w+1)
-		if at, dated := g.rule.Boundary(g.l.now); dated {
-			x.share.until = at
-		}
+	if x.room >= 0 && !g.caps() && now-x.roomAt <= w { // what was said before says nothing of now
+		x.share.spare, x.share.until = portion(x.room, n, rank), g.over(now)
 	}
 	if x.share.size > 0 {
 		g.fit()
@@ -179,10 +173,8 @@ func (l *lane) rejoin() {
 			continue
 		}
 		for k, i := range ls.rare.borrowed.limits {
-			if b := ls.rare.borrowed; !b.settled[k] && !ls.route.limits[i].cap {
-				l.chargeThere(b, k, b.told[k].at, -b.told[k].n) // of an earlier return
-				b.told[k] = charged{l.now.Mono, b.units[k].N}
-				l.chargeThere(b, k, l.now.Mono, b.told[k].n)
+			if b := ls.rare.borrowed; !b.settled[k] && !ls.route.limits[i].caps() {
+				l.rechargeThere(b, k, l.now.Mono, b.units[k].N)
 			}
 		}
 	}
@@ -227,8 +219,8 @@ func (l *lane) unasked(w *walk, ls *Lease, s ledger.Status) (again bool, refusal
 		l.spend(ls, -1)
 		return l.comesBack(w, ls)
 	}
-	l.admitted(w, ls.route)
 	l.wentOut(ls)
+	l.admitted(ls)
 	return false, nil
 }
 
@@ -261,7 +253,7 @@ func (g *limitGate) opensThere(now time.Duration, n int64) time.Duration {
 	if g.l.apart && now < x.share.until && n > x.share.spare {
 		at = max(at, x.share.until)
 	}
-	return cmp.Or(max(at, now), now)
+	return max(at, now)
 }
 
 // askedOut tells that as much as the ledger may have left (or, while it does not answer,

@@ -151,8 +151,8 @@ func (l *lane) granted(w *walk, ls *Lease, grant ledger.Grant) (again bool, refu
 		return l.comesBack(w, ls)
 	}
 	b.hold, b.alone = grant.Hold, grant.Alone
-	l.admitted(w, ls.route)
 	l.wentOut(ls)
+	l.admitted(ls)
 	return false, nil
 }
 
@@ -198,7 +198,7 @@ func (l *lane) refusedThere(ls *Lease, grant ledger.Grant) {
 	if wait == ledger.Event {
 		w, _ := g.d.Per.Duration()
 		wait = min(max(w/100, leastPoll), mostPoll)
-		if g.cap {
+		if g.caps() {
 			wait = leastPoll
 		}
 	}
@@ -229,9 +229,7 @@ func (l *lane) pausedThere(ls *Lease, grant ledger.Grant) {
 // pauseFrom begins or extends a pause that another process has told.
 func (l *lane) pauseFrom(p *pauseGate, told *ledger.Pause) {
 	p.began = l.now.Mono
-	l.foreign = true
-	p.extend(l.told(told.Until), provider.Outcome(told.Why), told.Detail)
-	l.foreign = false
+	p.prolong(l.told(told.Until), provider.Outcome(told.Why), told.Detail)
 }
 
 // returned gives the local step back.
@@ -297,19 +295,25 @@ func (l *lane) settleThere(ls *Lease, i int, at time.Duration, n int64) {
 	b := ls.rare.borrowed
 	for k, x := range b.limits {
 		switch {
-		case x != i || b.settled[k] && ls.route.limits[i].cap:
+		case x != i || b.settled[k] && ls.route.limits[i].caps():
 		case b.settled[k]:
 			l.chargeThere(b, k, b.told[k].at, n-b.told[k].n)
 			b.told[k].n = n
 		case b.hold != 0:
 			l.owe(owed{settle: &ledger.Settlement{Hold: b.hold, At: l.c.origin.Add(at), Part: []ledger.Part{{Unit: k, Charged: n}}, Trial: b.trial}})
 			b.settled[k], b.told[k] = true, charged{at, n}
-		case !ls.route.limits[i].cap:
-			l.chargeThere(b, k, b.told[k].at, -b.told[k].n)
-			l.chargeThere(b, k, at, n)
-			b.settled[k], b.told[k] = true, charged{at, n}
+		case !ls.route.limits[i].caps():
+			l.rechargeThere(b, k, at, n)
+			b.settled[k] = true
 		}
 	}
+}
+
+// rechargeThere has n units count from an instant on, instead of what was told before.
+func (l *lane) rechargeThere(b *borrowed, k int, at time.Duration, n int64) {
+	l.chargeThere(b, k, b.told[k].at, -b.told[k].n)
+	l.chargeThere(b, k, at, n)
+	b.told[k] = charged{at, n}
 }
 
 // chargeThere counts units that went without being asked for, or (n below 0) takes some

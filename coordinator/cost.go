@@ -38,7 +38,7 @@ func (l *lane) costFor(w *walk, r *route) []int64 {
 		}
 	}
 	for i, g := range r.limits {
-		if g.d.Algorithm == provider.InFlight {
+		if g.caps() {
 			cost[r.skip+i] = 0
 		}
 	}

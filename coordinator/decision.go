@@ -60,10 +60,11 @@ func (l *lane) refused(w *walk, r Reason) {
 
 // admitted counts a call that goes for the first time: when its turn is used, since a
 // turn may meet the end of the call's context, and a count never falls.
-func (l *lane) admitted(w *walk, r *route) {
-	if w.attempts == 0 {
+// One that has yet to be granted by the ledger is counted then.
+func (l *lane) admitted(ls *Lease) {
+	if ls.went && ls.walk.attempts == 0 {
 		l.second().came++
-		l.counts.admitted[r.place]++
+		l.counts.admitted[ls.route.place]++
 	}
 }
 

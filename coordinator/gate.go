@@ -38,7 +38,6 @@ type limitGate struct {
 	l         *lane
 	rule      *limit.Rule
 	d         provider.Limit
-	cap       bool          // d is in_flight
 	key       string        // whose limit it is; "": no key's
 	endpoint  string        // the same
 	notBefore time.Duration // told: a spent quota
@@ -56,11 +55,14 @@ type limitGate struct {
 // names them.
 func (l *lane) newLimitGate(d provider.Limit, endpoint, key string) *limitGate {
 	g := &limitGate{l: l, d: d.OfKey(key), endpoint: endpoint, key: key, rule: l.freshRule(d, key).Fresh()}
-	g.declared, g.cap = g.rule.Heaviest(), g.d.Algorithm == provider.InFlight
+	g.declared = g.rule.Heaviest()
 	g.share()
 	g.Init(g, g.answers())
 	return g
 }
+
+// caps tells that the limit caps what is in flight.
+func (g *limitGate) caps() bool { return g.rule.InFlight() }
 
 // freshRule is an empty rule of a limit, to be copied by Fresh.
 func (l *lane) freshRule(d provider.Limit, key string) *limit.Rule {
@@ -137,6 +139,16 @@ func (g *limitGate) spent(ls *Lease, advice time.Duration) {
 	l.refuseLate(&g.Gate, g.notBefore)
 }
 
+// over is the end of the window in which something was said: the next boundary of the
+// limit's calendar, else a window after it.
+func (g *limitGate) over(said time.Duration) time.Duration {
+	if at, dated := g.rule.Boundary(g.l.now); dated {
+		return at
+	}
+	w, _ := g.d.Per.Duration()
+	return after(said, w+1)
+}
+
 // idle tells that the gate is as good as a new one.
 func (g *limitGate) idle(now limit.Now) bool {
 	if x := g.shared; x != nil && (x.asked > 0 || x.before > now.Mono || x.share.until > now.Mono) {
@@ -169,7 +181,7 @@ func (l *lane) spentLimit(r *route, f *provider.Feedback) *limitGate {
 		if own && g.key == "" {
 			continue
 		}
-		if w, _ := g.d.Per.Duration(); g.d.Algorithm != provider.InFlight && w > length {
+		if w, _ := g.d.Per.Duration(); !g.caps() && w > length {
 			longest, length = g, w
 		}
 	}

@@ -75,9 +75,7 @@ func (l *lane) enterPool(w *walk, ls *Lease) *Error {
 			ls.route, ls.cost = o.route, o.cost
 			l.take(ls)
 			l.q.Went(&ls.route.Route, flow, ls.cost)
-			if ls.went {
-				l.admitted(w, ls.route)
-			}
+			l.admitted(ls)
 			return nil
 		}
 	}

@@ -65,7 +65,6 @@ type lane struct {
 	aligned  bool   // a limit follows the wall clock
 	owed     []owed // to the ledger, to be told after the unlock
 	paying   bool   // somebody is telling it
-	foreign  bool   // what happens is told by the ledger, which need not hear it again
 	apart    bool   // the ledger does not answer
 	events   []event
 	timer    *time.Timer

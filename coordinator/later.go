@@ -66,7 +66,7 @@ func (l *lane) arrived(ls *Lease, at limit.Now) {
 	ls.rarely().arrived = at.Mono
 	for i, g := range ls.route.limits {
 		n := ls.cost[ls.route.skip+i]
-		if n != 0 && g.d.Algorithm != provider.InFlight && ls.hasArrived(g) {
+		if n != 0 && !g.caps() && ls.hasArrived(g) {
 			g.rule.Settle(instant(ls.granted), at, n, n)
 			l.settleThere(ls, i, at.Mono, n)
 			l.q.Touch(&g.Gate)

@@ -228,7 +228,7 @@ func (r *route) limitOf(b provider.Budget) (*limitGate, int) {
 	}
 	for i, g := range r.limits {
 		w, _ := g.d.Per.Duration()
-		if b.HasLimit && g.d.Max == b.Limit && g.d.Unit == unit && g.d.Algorithm != provider.InFlight && (b.Window == 0 || b.Window == w) {
+		if b.HasLimit && g.d.Max == b.Limit && g.d.Unit == unit && !g.caps() && (b.Window == 0 || b.Window == w) {
 			return g, i
 		}
 	}
@@ -238,7 +238,7 @@ func (r *route) limitOf(b provider.Budget) (*limitGate, int) {
 // learnMax takes a told size of a limit: a lower one until its reset, a higher one,
 // where that is allowed, until it is told otherwise.
 func (l *lane) learnMax(g *limitGate, b provider.Budget) {
-	if !b.HasLimit || b.Limit <= 0 || b.Limit > most || g.d.Algorithm == provider.InFlight || b.Limit > g.d.Max && l.t.Learn != provider.LearnRaise {
+	if !b.HasLimit || b.Limit <= 0 || b.Limit > most || g.caps() || b.Limit > g.d.Max && l.t.Learn != provider.LearnRaise {
 		return
 	}
 	g.maxUntil = l.resetOf(b, g)
@@ -295,7 +295,7 @@ func (g *limitGate) fit() bool {
 
 // tellLearned tells other processes what answers have said of a limit that they share.
 func (g *limitGate) tellLearned() {
-	if g.shared == nil || g.l.foreign {
+	if g.shared == nil {
 		return
 	}
 	x := &ledger.Learnt{Counter: g.shared.counter}

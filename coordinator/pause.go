@@ -165,20 +165,25 @@ func (p *pauseGate) grow(now time.Duration) time.Duration {
 	return floor
 }
 
-// extend pauses until an instant, never for less than before.
+// extend pauses until an instant, never for less than before, and tells other processes.
 func (p *pauseGate) extend(until time.Duration, why provider.Outcome, detail string) {
-	l := p.l
-	if p.on && until <= p.until {
-		return
-	}
-	p.on, p.until, p.trial, p.warm, p.why, p.detail = true, until, nil, 0, why, detail
-	l.q.Touch(&p.Gate)
-	if !l.foreign {
+	if l := p.l; p.prolong(until, why, detail) {
 		l.owe(owed{news: &ledger.News{Pause: &ledger.Pause{Provider: l.slug, Scope: p.scope, Name: p.name,
 			Until: l.c.origin.Add(until), Why: string(why), Detail: detail}}})
 	}
+}
+
+// prolong is extend without telling; it tells whether there is anything new.
+func (p *pauseGate) prolong(until time.Duration, why provider.Outcome, detail string) bool {
+	l := p.l
+	if p.on && until <= p.until {
+		return false
+	}
+	p.on, p.until, p.trial, p.warm, p.why, p.detail = true, until, nil, 0, why, detail
+	l.q.Touch(&p.Gate)
 	l.event(event{pause: &PauseChange{Provider: l.slug, Scope: p.scope, Name: p.name, Why: string(why), Until: l.date(until)}})
 	l.refuseLate(&p.Gate, until)
+	return true
 }
 
 // answered sees what the answer to a trial says of its pause.
@@ -203,20 +208,25 @@ func opensScope(o provider.Outcome) bool {
 	return false
 }
 
-// open ends the pause.
+// open ends the pause, and tells other processes.
 func (p *pauseGate) open() {
-	if !p.on {
-		return
-	}
-	p.on, p.until, p.trial = false, min(p.until, p.l.now.Mono), nil
-	if !p.l.foreign {
+	if p.end() {
 		p.l.owe(owed{news: &ledger.News{Resume: &ledger.Pause{Provider: p.l.slug, Scope: p.scope, Name: p.name}}})
 	}
+}
+
+// end is open without telling; it tells whether there was one.
+func (p *pauseGate) end() bool {
+	if !p.on {
+		return false
+	}
+	p.on, p.until, p.trial = false, min(p.until, p.l.now.Mono), nil
 	if p.l.t.Warmup > 0 && p.l.interval() > 0 {
 		p.warm, p.last = p.l.now.Mono, p.l.now.Mono
 	}
 	p.l.q.Touch(&p.Gate)
 	p.l.event(event{pause: &PauseChange{Provider: p.l.slug, Scope: p.scope, Name: p.name, Why: string(p.why)}})
+	return true
 }
 
 // dropped gives the place of a trial that never was back.

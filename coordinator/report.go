@@ -130,7 +130,7 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 	for i, g := range ls.route.limits {
 		gi := ls.route.skip + i
 		n := ls.cost[gi]
-		if n == 0 || g.cap {
+		if n == 0 || g.caps() {
 			continue
 		}
 		if g.told.until != 0 {
@@ -195,13 +195,10 @@ func (l *lane) correct(ls *Lease, used map[string]int64) {
 	for i, g := range ls.route.limits {
 		gi := ls.route.skip + i
 		n, told := used[g.d.Unit]
-		if !told || ls.cost[gi] == 0 || g.d.Algorithm == provider.InFlight || !charges(&g.d, ls.f.Outcome) {
+		if !told || ls.cost[gi] == 0 || g.caps() || !charges(&g.d, ls.f.Outcome) {
 			continue
 		}
-		before := ls.cost[gi]
-		if ls.rare != nil && ls.rare.used != nil {
-			before = ls.rare.used[gi]
-		}
+		before := ls.charged(gi)
 		n = max(n, 0)
 		ls.use(gi, n)
 		g.rule.Correct(ls.chargedAt(g), l.now, n-before)
@@ -236,7 +233,7 @@ func (l *lane) release(ls *Lease) {
 	ls.state = over
 	if x := ls.rare; x != nil && x.borrowed != nil && ls.settled != 0 {
 		for _, i := range x.borrowed.limits {
-			if !ls.route.limits[i].cap {
+			if !ls.route.limits[i].caps() {
 				l.settleThere(ls, i, ls.settled, ls.charged(ls.route.skip+i))
 			}
 		}
@@ -247,7 +244,7 @@ func (l *lane) release(ls *Lease) {
 
 // charged is what a lease was charged at a gate.
 func (ls *Lease) charged(gate int) int64 {
-	if ls.rare.used != nil {
+	if ls.rare != nil && ls.rare.used != nil {
 		return ls.rare.used[gate]
 	}
 	return ls.cost[gate]
@@ -285,7 +282,7 @@ func (l *lane) freeSlots(ls *Lease) {
 		}
 	}
 	for i, g := range ls.route.limits {
-		if n := ls.cost[ls.route.skip+i]; n != 0 && g.cap {
+		if n := ls.cost[ls.route.skip+i]; n != 0 && g.caps() {
 			g.rule.Settle(instant(ls.granted), l.now, n, n)
 			l.settleThere(ls, i, l.now.Mono, n)
 			l.q.Touch(&g.Gate)
@@ -312,7 +309,7 @@ func (l *lane) giveBack(ls *Lease) {
 		}
 	}
 	for i, g := range ls.route.limits {
-		if n := ls.cost[ls.route.skip+i]; n != 0 && g.d.Algorithm != provider.InFlight {
+		if n := ls.cost[ls.route.skip+i]; n != 0 && !g.caps() {
 			g.rule.GiveBack(instant(ls.granted), l.now, n)
 			g.told.went -= n
 			l.q.Touch(&g.Gate)

@@ -17,7 +17,7 @@ var walks = sync.Pool{New: func() any { return new(walk) }}
 // call that it belongs to; 0: to none.
 const lent = 1
 
-// newWalk begins a call.
+// newWalk begins a call whose memory may be used again.
 func newWalk(ctx context.Context, call Call) *walk {
 	w := walks.Get().(*walk)
 	w.life++

@@ -62,7 +62,7 @@ func (p *pauseGate) like(x *pauseGate) {
 
 // likeLimit is a gate with the same history.
 func (l *lane) likeLimit(x *limitGate) *limitGate {
-	g := &limitGate{l: l, rule: x.rule.Clone(), d: x.d, cap: x.cap, endpoint: x.endpoint, key: x.key, notBefore: x.notBefore, spentAt: x.spentAt, trial: x.trial,
+	g := &limitGate{l: l, rule: x.rule.Clone(), d: x.d, endpoint: x.endpoint, key: x.key, notBefore: x.notBefore, spentAt: x.spentAt, trial: x.trial,
 		told: x.told, skew: x.skew, declared: x.declared, learned: x.learned, maxUntil: x.maxUntil}
 	if x.shared != nil {
 		g.notBefore = max(g.notBefore, x.shared.before) // what others will take nobody knows
@@ -76,12 +76,8 @@ func (l *lane) likeLimit(x *limitGate) *limitGate {
 // in which it said so.
 func (l *lane) likeShared(g, x *limitGate) {
 	now := l.now.Mono
-	w, _ := x.d.Per.Duration()
-	until := after(x.shared.roomAt, w+1)
-	if at, dated := g.rule.Boundary(l.now); dated {
-		until = at
-	}
-	if g.cap || x.shared.room <= 0 || until <= now || g.told.until > now && g.told.rest(g.rule.Held()) <= x.shared.room {
+	until := g.over(x.shared.roomAt)
+	if g.caps() || x.shared.room <= 0 || until <= now || g.told.until > now && g.told.rest(g.rule.Held()) <= x.shared.room {
 		return
 	}
 	g.told = told{went: g.told.went, mute: g.told.mute, most: g.told.went + x.shared.room, until: until}

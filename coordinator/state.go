@@ -212,10 +212,7 @@ type busyKey struct {
 // busy is the largest share taken of a limit, and what is out.
 func (pt *part) busy() (share float64) {
 	for _, g := range pt.limits {
-		u, size := g.rule.Usage(g.l.now), g.maxNow()
-		if g.rule.Sent() {
-			u.Held = 0 // used already
-		}
+		u, size := g.usage(), g.maxNow()
 		taken := u.Used + u.Held
 		if g.notBefore <= g.l.now.Mono && g.learned == 0 && g.told.until > g.l.now.Mono {
 			taken = max(taken, size-g.told.rest(u.Held)) // as state shows it
@@ -235,11 +232,17 @@ func (l *lane) unused(alias string) (limits []LimitState) {
 	return limits
 }
 
-func (g *limitGate) state() *LimitState {
+// usage is what counts and what is held: none where calls count as they are sent.
+func (g *limitGate) usage() limit.Usage {
 	u := g.rule.Usage(g.l.now)
 	if g.rule.Sent() {
 		u.Held = 0 // used already
 	}
+	return u
+}
+
+func (g *limitGate) state() *LimitState {
+	u := g.usage()
 	s := &LimitState{Name: g.d.Name, Unit: g.d.Unit, Max: g.maxNow(), Used: u.Used, Held: u.Held, Per: g.d.Per, Origin: "declared"}
 	s.Room = s.Max
 	if g.d.Algorithm == provider.TokenBucket {

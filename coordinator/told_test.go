@@ -12,16 +12,23 @@ import (
 )
 
 func lim(n int64, per provider.Period) provider.Limit {
-	return sharedLimit(provider.Limit{Name: "a", Max: n, Per: per})
-}
-func prov(ls ...provider.Limit) provider.Provider {
-	return provider.Provider{Slug: "p", Throttle: provider.Throttle{Limits: ls}}
+	return sharedLimit(provider.Limit{Max: n, Per: per})
 }
 
-// a call that is out over an outage counts once.
+// once makes a call of the i-th process that does not wait.
+func (x *team) once(i int) error {
+	ls, err := x.cs[i].Acquire(context.Background(), coordinator.Call{Provider: "p", Wait: -1})
+	if err == nil {
+		ls.Report(provider.Feedback{})
+		ls.Release()
+	}
+	return err
+}
+
+// A call that is out over an outage counts once.
 func TestReturnDoublesNothing(t *testing.T) {
 	d := lim(10, "1h")
-	teamed(t, 1, ledger.Settings{Replicas: 1}, prov(d), func(x *team) {
+	teamed(t, 1, ledger.Settings{Replicas: 1}, declare(limits(d)), func(x *team) {
 		x.link.cut.Store(true)
 		time.Sleep(2 * time.Second)
 		ls, err := x.cs[0].Acquire(context.Background(), coordinator.Call{Provider: "p"})
@@ -64,7 +71,7 @@ func TestReturnDoublesNothing(t *testing.T) {
 // an answer that another process gets must not end a not-before.
 func TestOrdinaryAnswerErasesNothingLearned(t *testing.T) {
 	d := lim(100, "24h")
-	teamed(t, 2, ledger.Settings{}, prov(d), func(x *team) {
+	teamed(t, 2, ledger.Settings{}, declare(limits(d)), func(x *team) {
 		ctx := context.Background()
 		a, _ := x.cs[0].Acquire(ctx, coordinator.Call{Provider: "p"})
 		b, _ := x.cs[1].Acquire(ctx, coordinator.Call{Provider: "p"})
@@ -91,7 +98,7 @@ func TestOrdinaryAnswerErasesNothingLearned(t *testing.T) {
 func TestLateAnswerCorrectsThere(t *testing.T) {
 	d := lim(100, "1h")
 	d.Charges = []provider.Outcome{provider.OK}
-	p := prov(d)
+	p := declare(limits(d))
 	p.Throttle.ArrivalWithin = time.Second
 	teamed(t, 1, ledger.Settings{}, p, func(x *team) {
 		ls, err := x.cs[0].Acquire(context.Background(), coordinator.Call{Provider: "p"})
@@ -116,7 +123,7 @@ func TestLateAnswerCorrectsThere(t *testing.T) {
 func TestNestedUseIsToldThere(t *testing.T) {
 	tok := sharedLimit(provider.Limit{Name: "t", Max: 1000, Per: "1h", Unit: "tokens"})
 	slow := provider.Limit{Name: "r", Max: 1, Per: "1s"}
-	p := prov(tok, slow)
+	p := declare(limits(tok, slow))
 	p.Throttle.MaxInFlight = 0
 	teamed(t, 1, ledger.Settings{}, p, func(x *team) {
 		c := x.cs[0]
@@ -148,19 +155,10 @@ func TestNestedUseIsToldThere(t *testing.T) {
 // Update during an outage
 func TestUpdateInAnOutageRefillsNothing(t *testing.T) {
 	d := lim(10, "1h")
-	teamed(t, 2, ledger.Settings{}, prov(d), func(x *team) {
-		ctx := context.Background()
-		do := func(i int) error {
-			ls, err := x.cs[i].Acquire(ctx, coordinator.Call{Provider: "p", Wait: -1})
-			if err == nil {
-				ls.Report(provider.Feedback{})
-				ls.Release()
-			}
-			return err
-		}
+	teamed(t, 2, ledger.Settings{}, declare(limits(d)), func(x *team) {
 		n := 0
 		for i := range 7 {
-			if do(i/6) == nil {
+			if x.once(i/6) == nil {
 				n++
 			}
 			time.Sleep(time.Second)
@@ -170,7 +168,7 @@ func TestUpdateInAnOutageRefillsNothing(t *testing.T) {
 		down := 0
 		for i := range 2 {
 			for range 5 {
-				if do(i) == nil {
+				if x.once(i) == nil {
 					down++
 				}
 			}
@@ -178,11 +176,11 @@ func TestUpdateInAnOutageRefillsNothing(t *testing.T) {
 		first := down
 		for i := range 2 {
 			for range 4 {
-				if err := x.cs[i].Update("p", prov(d).Throttle); err != nil {
+				if err := x.cs[i].Update("p", declare(limits(d)).Throttle); err != nil {
 					t.Fatal(err)
 				}
 				for range 5 {
-					if do(i) == nil {
+					if x.once(i) == nil {
 						down++
 					}
 				}
@@ -197,20 +195,11 @@ func TestUpdateInAnOutageRefillsNothing(t *testing.T) {
 
 func TestForecastKnowsTheRoom(t *testing.T) {
 	d := lim(10, "24h")
-	teamed(t, 2, ledger.Settings{}, prov(d), func(x *team) {
-		ctx := context.Background()
-		do := func(i int) error {
-			ls, err := x.cs[i].Acquire(ctx, coordinator.Call{Provider: "p", Wait: -1})
-			if err == nil {
-				ls.Report(provider.Feedback{})
-				ls.Release()
-			}
-			return err
-		}
+	teamed(t, 2, ledger.Settings{}, declare(limits(d)), func(x *team) {
 		for range 8 {
-			_ = do(0)
+			_ = x.once(0)
 		}
-		_ = do(1)
+		_ = x.once(1)
 		synctest.Wait()
 		f, err := x.cs[1].Forecast(coordinator.Call{Provider: "p"}, 5)
 		s, _ := x.cs[1].State("p")
@@ -224,15 +213,11 @@ func TestForecastKnowsTheRoom(t *testing.T) {
 // a store that comes back for a moment does not refill what was left
 func TestFlappingRefillsNothing(t *testing.T) {
 	d := lim(10, "24h")
-	teamed(t, 2, ledger.Settings{}, prov(d), func(x *team) {
-		ctx := context.Background()
+	teamed(t, 2, ledger.Settings{}, declare(limits(d)), func(x *team) {
 		n := 0
 		do := func(i int) {
-			ls, err := x.cs[i].Acquire(ctx, coordinator.Call{Provider: "p", Wait: -1})
-			if err == nil {
+			if x.once(i) == nil {
 				n++
-				ls.Report(provider.Feedback{})
-				ls.Release()
 			}
 		}
 		for range 7 {
@@ -261,7 +246,7 @@ func TestAskingMisleadsNobody(t *testing.T) {
 	a := lim(1, "24h")
 	a.Scope, a.Endpoints = provider.ScopeEndpoint, []string{"e1"}
 	loc := provider.Limit{Name: "loc", Max: 1, Per: "1h"}
-	p := prov(a, loc)
+	p := declare(limits(a, loc))
 	p.Endpoints = []provider.Endpoint{{Name: "e1"}, {Name: "e2"}}
 	teamed(t, 2, ledger.Settings{}, p, func(x *team) {
 		x.link.slow(func() time.Duration { return 5 * time.Millisecond })

@@ -41,18 +41,3 @@ func TestStateOfCallsWithoutKey(t *testing.T) {
 		assert.Equal(t, []string{"minute"}, names(s.Keys[0].Limits))
 	}, p)
 }
-
-// A forecast knows what calls that name no key, or no endpoint, have used together.
-func TestForecastOfCallsWithoutKey(t *testing.T) {
-	for _, scope := range []string{provider.ScopeKey, provider.ScopeEndpoint, provider.ScopeKeyEndpoint} {
-		p := provider.Provider{Slug: "p", Throttle: provider.Throttle{Limits: []provider.Limit{{Name: "minute", Max: 2, Per: "1m", Scope: scope}}}}
-		bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
-			for range 2 {
-				require.NoError(t, c.Do(t.Context(), coordinator.Call{Provider: "p"}, takes(0)))
-			}
-			f, err := c.Forecast(coordinator.Call{Provider: "p"}, 1)
-			require.NoError(t, err)
-			assert.Greater(t, f.Portions[0].From.Sub(f.At), 59*second, scope)
-		}, p)
-	}
-}

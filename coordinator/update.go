@@ -154,8 +154,7 @@ func (l *lane) renewLimits(gates map[string]*limitGate, declared map[string]prov
 			g.told = told{went: g.told.went, mute: g.told.mute}
 		}
 		g.rule, _ = limit.Replace(g.rule, d, l.now)
-		g.d, g.cap = d, d.Algorithm == provider.InFlight
-		g.declared, g.learned, g.skew = l.freshRule(all, g.key).Heaviest(), 0, 0
+		g.d, g.declared, g.learned, g.skew = d, l.freshRule(all, g.key).Heaviest(), 0, 0
 		g.share()
 		if learned != 0 {
 			g.resize(learned)

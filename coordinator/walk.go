@@ -85,7 +85,7 @@ func Get[T any](ctx context.Context, c *Coordinator, call Call, fn func(context.
 // Acquire returns a lease as soon as the provider will accept a call: for calls
 // that are not a function. It is not retried; the caller reports and releases.
 func (c *Coordinator) Acquire(ctx context.Context, call Call) (*Lease, error) {
-	w := newWalk(ctx, call)
+	w := &walk{steps: steps{ctx: ctx, call: call}} // its caller has the lease: never used again
 	if err := w.begin(c); err != nil {
 		return nil, w.refusedBy(c, err)
 	}

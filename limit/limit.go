@@ -289,6 +289,12 @@ func (r *Rule) Aligned() bool {
 // Sent tells that the rule charges at the instant of going (counted: sent).
 func (r *Rule) Sent() bool { return r.spec.sent }
 
+// InFlight tells that the rule caps what is held at once: nothing counts afterwards.
+func (r *Rule) InFlight() bool {
+	_, ok := r.algo.(*flight)
+	return ok
+}
+
 // SetSkew tells a rule of fixed windows by how much, at most, the provider's
 // clock differs from ours, either way. It widens the guard after each window's
 // start to 1 s + d, at most a hundredth of the window. Other rules ignore it.
