@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -22,20 +19,14 @@ import (
 
 const (
 	metricsPath = "metrics"
-
-	mostScrapes  = 4                // at once; more are told 503
-	scrapeTime   = 10 * time.Second // Prometheus's own bound, for a request and for its answer
-	lastScrape   = time.Second      // that one may take which is out as the run ends
-	scrapeHeader = 64 << 10
+	mostScrapes = 4 // at once; more are told 503
 )
 
 // scrape serves what a run does to Prometheus. nil serves nothing.
 type scrape struct {
-	listener net.Listener
-	meters   *metric.MeterProvider
-	tel      *telemetry.Telemetry
-	server   http.Server
-	running  sync.WaitGroup
+	port   port
+	meters *metric.MeterProvider
+	tel    *telemetry.Telemetry
 }
 
 // openScrape takes the address that the options name, if they name one. Nothing is
@@ -44,13 +35,12 @@ func (w *world) openScrape(o options) (*scrape, error) {
 	if o.metrics == "" {
 		return nil, nil
 	}
-	l, err := w.listenAt(o.metrics)
-	if err != nil {
-		return nil, fmt.Errorf("-metrics: %w; want a free HOST:PORT, as 127.0.0.1:9464", err)
+	s := new(scrape)
+	if err := w.openPort(&s.port, "metrics", o.metrics, "127.0.0.1:9464"); err != nil {
+		return nil, err
 	}
-	s := &scrape{listener: l}
 	if err := s.instrument(); err != nil {
-		l.Close()
+		s.port.close()
 		return nil, err
 	}
 	return s, nil
@@ -74,7 +64,7 @@ func (s *scrape) instrument() error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /"+metricsPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes}))
-	s.server = http.Server{Handler: mux, ReadTimeout: scrapeTime, WriteTimeout: scrapeTime, MaxHeaderBytes: scrapeHeader}
+	s.port.server = http.Server{Handler: mux, ReadTimeout: portTime, WriteTimeout: portTime, MaxHeaderBytes: portHeader}
 	return nil
 }
 
@@ -89,7 +79,7 @@ func (s *scrape) traces() []*coordinator.Trace {
 // tell tells where the scrape is.
 func (s *scrape) tell(w io.Writer) {
 	if s != nil {
-		fmt.Fprintf(w, "metrics for Prometheus: %s\n", urlOf(s.listener)+metricsPath)
+		fmt.Fprintf(w, "metrics for Prometheus: %s\n", s.port.url()+metricsPath)
 	}
 }
 
@@ -101,22 +91,16 @@ func (s *scrape) serve(c *coordinator.Coordinator) error {
 	if err := s.tel.Observe(c); err != nil {
 		return err
 	}
-	s.running.Go(func() { _ = s.server.Serve(s.listener) }) // ends by close; its error says no more than that
+	s.port.serve()
 	return nil
 }
 
-// close ends the server. A scrape that is out has a moment to end.
+// close ends the server.
 func (s *scrape) close() error {
 	if s == nil {
 		return nil
 	}
-	ctx, done := context.WithTimeout(context.Background(), lastScrape)
-	defer done()
-	if s.server.Shutdown(ctx) != nil {
-		s.server.Close()
-	}
-	s.listener.Close() // where it was never served
-	s.running.Wait()
+	s.port.close()
 	if err := s.tel.Close(); err != nil {
 		return err
 	}

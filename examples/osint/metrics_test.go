@@ -190,7 +190,11 @@ func TestMetricsOnLoopback(t *testing.T) {
 }
 
 // An address that is taken is told before anything is opened or sent.
-func TestMetricsAddressThatIsTaken(t *testing.T) {
+func TestMetricsAddressThatIsTaken(t *testing.T) { testTaken(t, "-metrics") }
+
+// testTaken gives a flag, and others, an address that is taken.
+func testTaken(t *testing.T, flag string, others ...string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
@@ -201,9 +205,9 @@ func TestMetricsAddressThatIsTaken(t *testing.T) {
 		return referee.Listen(), nil
 	}
 	dir := t.TempDir()
-	code := w.run([]string{"-metrics", l.Addr().String(), "-o", filepath.Join(dir, "out"), "-resume", filepath.Join(dir, "run"), "1.1.1.1"})
-	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr.String(), "osint: -metrics: listen tcp "+l.Addr().String()+": ")
+	args := append([]string{flag, l.Addr().String(), "-o", filepath.Join(dir, "out"), "-resume", filepath.Join(dir, "run")}, others...)
+	assert.Equal(t, exitUsage, w.run(append(args, "1.1.1.1")))
+	assert.Contains(t, stderr.String(), "osint: "+flag+": listen tcp "+l.Addr().String()+": ")
 	assert.Contains(t, stderr.String(), "address already in use; want a free HOST:PORT")
 	assert.Empty(t, stdout.String())
 	left, err := os.ReadDir(dir)
@@ -230,7 +234,7 @@ func TestMetricsForWhoDoesNotRead(t *testing.T) {
 		w.listenAt = func(string) (net.Listener, error) { return l, nil }
 		assert.Equal(t, exitOK, w.run([]string{"-metrics", ":9464", "-speed", "1", "-providers", "shodan", "-json", "1.1.1.1"}))
 		require.NotNil(t, conn)
-		assert.LessOrEqual(t, time.Since(begin), lastScrape+time.Second)
+		assert.LessOrEqual(t, time.Since(begin), lastMoment+time.Second)
 		end := time.Now()
 		_, err := io.Copy(io.Discard, conn)
 		require.NoError(t, err)

@@ -8,22 +8,16 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/headgate/headgate/console"
 	"github.com/headgate/headgate/coordinator"
 )
 
-const lastLook = time.Second // that a request may take which is out as the page ends
-
 // status serves the status page of a run. nil serves nothing.
 type status struct {
-	listener net.Listener
+	port     port
 	recorder console.Recorder
 	page     *console.Console // nil: not yet
-	server   http.Server
-	running  sync.WaitGroup
 }
 
 // openStatus takes the address that the options name, if they name one. Nothing is
@@ -32,14 +26,14 @@ func (w *world) openStatus(o options) (*status, error) {
 	if o.serve == "" {
 		return nil, nil
 	}
-	l, err := w.listenAt(o.serve)
-	if err != nil {
-		return nil, fmt.Errorf("-serve: %w; want a free HOST:PORT, as 127.0.0.1:8080", err)
+	s := new(status)
+	if err := w.openPort(&s.port, "serve", o.serve, "127.0.0.1:8080"); err != nil {
+		return nil, err
 	}
-	if host, _, err := net.SplitHostPort(l.Addr().String()); err == nil && !net.ParseIP(host).IsLoopback() {
+	if host, _, err := net.SplitHostPort(s.port.listener.Addr().String()); err == nil && !net.ParseIP(host).IsLoopback() {
 		w.tell("-serve %s: whoever reaches this machine can see the page; 127.0.0.1 is for you alone", o.serve)
 	}
-	return &status{listener: l}, nil
+	return s, nil
 }
 
 func (s *status) traces() []*coordinator.Trace {
@@ -52,7 +46,7 @@ func (s *status) traces() []*coordinator.Trace {
 // tell tells where the page is.
 func (s *status) tell(w io.Writer) {
 	if s != nil {
-		fmt.Fprintf(w, "status page: %s\n", urlOf(s.listener))
+		fmt.Fprintf(w, "status page: %s\n", s.port.url())
 	}
 }
 
@@ -62,8 +56,8 @@ func (s *status) serve(c *coordinator.Coordinator) {
 		return
 	}
 	s.page = console.New(c, console.Options{Title: "osint", Recorder: &s.recorder})
-	s.server = http.Server{Handler: s.page, ReadHeaderTimeout: scrapeTime, MaxHeaderBytes: scrapeHeader}
-	s.running.Go(func() { _ = s.server.Serve(s.listener) }) // ends by close; its error says no more than that
+	s.port.server = http.Server{Handler: s.page, ReadHeaderTimeout: portTime, MaxHeaderBytes: portHeader}
+	s.port.serve()
 }
 
 // stay keeps the page until the run's context ends.
@@ -71,11 +65,11 @@ func (s *status) stay(ctx context.Context, told io.Writer) {
 	if s == nil || ctx.Err() != nil {
 		return
 	}
-	fmt.Fprintf(told, "osint: done; %s stays until Ctrl-C\n", urlOf(s.listener))
+	fmt.Fprintf(told, "osint: done; %s stays until Ctrl-C\n", s.port.url())
 	<-ctx.Done()
 }
 
-// close ends the server. A request that is out has a moment to end.
+// close ends the page, and its server.
 func (s *status) close() error {
 	if s == nil {
 		return nil
@@ -84,14 +78,8 @@ func (s *status) close() error {
 		if err := s.page.Close(); err != nil { // else its streams would not end
 			return err
 		}
-		ctx, done := context.WithTimeout(context.Background(), lastLook)
-		defer done()
-		if s.server.Shutdown(ctx) != nil {
-			s.server.Close()
-		}
 	}
-	s.listener.Close() // where it was never served
-	s.running.Wait()
+	s.port.close()
 	return nil
 }
 
@@ -148,13 +136,4 @@ func (v windows) tell(w io.Writer) {
 func (v windows) serve(c *coordinator.Coordinator) error {
 	v.status.serve(c)
 	return v.scrape.serve(c)
-}
-
-// urlOf is where a listener is really reached: a port of 0 is one that was free.
-func urlOf(l net.Listener) string {
-	addr := l.Addr().String()
-	if host, port, err := net.SplitHostPort(addr); err == nil && net.ParseIP(host).IsUnspecified() {
-		addr = net.JoinHostPort("localhost", port)
-	}
-	return "http://" + addr + "/"
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"sync/atomic"
 	"testing"
@@ -109,24 +107,7 @@ func TestServeForWhoDoesNotRead(t *testing.T) {
 }
 
 // An address that is taken is told before anything is opened or sent.
-func TestServeAddressThatIsTaken(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	var stdout, stderr buffer
-	w := quiet(t, &stdout, &stderr)
-	w.listen = func() (net.Listener, error) {
-		assert.Fail(t, "somebody is about to be asked")
-		return referee.Listen(), nil
-	}
-	dir := t.TempDir()
-	assert.Equal(t, exitUsage, w.run([]string{"-serve", l.Addr().String(), "-metrics", "127.0.0.1:0", "-o", filepath.Join(dir, "out"), "-resume", filepath.Join(dir, "run"), "1.1.1.1"}))
-	assert.Contains(t, stderr.String(), "osint: -serve: listen tcp "+l.Addr().String()+": ")
-	assert.Contains(t, stderr.String(), "address already in use; want a free HOST:PORT")
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	assert.Empty(t, left, "nothing was overwritten or begun")
-}
+func TestServeAddressThatIsTaken(t *testing.T) { testTaken(t, "-serve", "-metrics", "127.0.0.1:0") }
 
 func TestServeOptions(t *testing.T) {
 	for _, c := range []struct {

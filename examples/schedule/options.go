@@ -66,7 +66,6 @@ flags:
 func parse(args []string, help io.Writer) (*options, error) {
 	o := &options{speed: defaultSpeed, length: week, beat: ledgerBeat, listen: stage.Loopback, client: &http.Client{Transport: http.DefaultTransport}}
 	set := flag.NewFlagSet("schedule", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // errors are the caller's to write
 	set.StringVar(&o.list, "f", "", "fetch the sources of `FILE`, YAML (default: feeds.yaml, which it ships)")
 	set.StringVar(&o.dir, "dir", "", "keep what is due, the ledger and the files in `FOLDER` (default: with -live schedule in the user's state folder, else a temporary one)")
 	set.StringVar(&o.ledger, "ledger", "", "keep what the limits have counted in `PLACE`: "+ledgerflag.Usage+" (default: $"+ledgerflag.Variable+", else a file in -dir)")
@@ -76,16 +75,8 @@ func parse(args []string, help io.Writer) (*options, error) {
 	set.IntVar(&o.atOnce, "at-once", 4, "have at most `N` fetches out at once")
 	speed := set.String("speed", "", fmt.Sprintf("let the played time pass `N` times as fast (default %g)", o.speed))
 	length := set.Duration("for", 0, "play so long, in played time (default 168h)")
-	if err := set.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(help, usage)
-			set.SetOutput(help)
-			set.PrintDefaults()
-		}
+	if err := stage.ParseQuietly(set, args, usage, help); err != nil {
 		return o, err
-	}
-	if set.NArg() > 0 {
-		return o, fmt.Errorf("%s: want flags only", set.Arg(0))
 	}
 	var err error
 	if *speed != "" {

@@ -12,6 +12,7 @@ import (
 	_ "embed"
 
 	"github.com/headgate/headgate/examples/internal/ledgerflag"
+	"github.com/headgate/headgate/examples/internal/stage"
 	"github.com/headgate/headgate/provider"
 )
 
@@ -61,7 +62,6 @@ flags:
 // parse reads the command line. Usage goes to help when asked for.
 func parse(args []string, help io.Writer) (o options, err error) {
 	set := flag.NewFlagSet("worker", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // errors are the caller's to write
 	set.IntVar(&o.processes, "processes", 3, "start `N` worker processes")
 	set.IntVar(&o.at, "at-once", 8, "do `N` jobs at a time in each")
 	set.IntVar(&o.jobs, "jobs", 60, "put `N` made-up jobs into the queue; 0: only do what is there")
@@ -77,16 +77,8 @@ func parse(args []string, help io.Writer) (o options, err error) {
 	set.BoolVar(&o.crash, "crash", false, "kill -9 one of the workers in the middle")
 	o.ackWait, o.lease = defaultAckWait, defaultLease
 
-	if err := set.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(help, usage)
-			set.SetOutput(help)
-			set.PrintDefaults()
-		}
+	if err := stage.ParseQuietly(set, args, usage, help); err != nil {
 		return o, err
-	}
-	if set.NArg() > 0 {
-		return o, fmt.Errorf("%s: want flags only", set.Arg(0))
 	}
 	if o.provider, err = declaration(*declared); err != nil {
 		return o, err

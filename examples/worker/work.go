@@ -14,6 +14,7 @@ import (
 
 	"github.com/headgate/headgate/coordinator"
 	"github.com/headgate/headgate/dialect"
+	"github.com/headgate/headgate/examples/internal/stage"
 	"github.com/headgate/headgate/provider"
 )
 
@@ -54,10 +55,10 @@ func (w *worker) pull(ctx context.Context) {
 		msg, err := w.next(ctx)
 		switch {
 		case msg != nil:
-			sleep(ctx, w.handle(msg))
+			stage.Sleep(ctx, w.handle(msg))
 		case err != nil && !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 			fmt.Fprintf(w.stderr, "worker: %s: no job from the queue: %v\n", w.name, err)
-			sleep(ctx, time.Second) // the client connects again by itself
+			stage.Sleep(ctx, time.Second) // the client connects again by itself
 		}
 	}
 }
@@ -74,18 +75,6 @@ func (w *worker) next(ctx context.Context) (jetstream.Msg, error) {
 		return msg, nil
 	}
 	return nil, batch.Error()
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // handle does a job and tells the queue. What cannot be told is told by silence: the

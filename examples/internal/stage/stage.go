@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -125,6 +126,24 @@ func Parse(set *flag.FlagSet, args []string) error {
 		err := fmt.Errorf("%s: want flags only", strings.Join(set.Args(), " "))
 		fmt.Fprintln(set.Output(), err)
 		return err
+	}
+	return nil
+}
+
+// ParseQuietly is Parse for an example that tells faults itself: nothing is written but
+// usage and the flags, to help, where they are asked for.
+func ParseQuietly(set *flag.FlagSet, args []string, usage string, help io.Writer) error {
+	set.SetOutput(io.Discard)
+	if err := set.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(help, usage)
+			set.SetOutput(help)
+			set.PrintDefaults()
+		}
+		return err
+	}
+	if set.NArg() > 0 {
+		return fmt.Errorf("%s: want flags only", set.Arg(0))
 	}
 	return nil
 }
