@@ -88,11 +88,11 @@ func play(p peer.Peer, m Mode, callers int, to time.Duration) Result {
 	for i := range callers {
 		running.Go(func() { g.caller(ctx, rand.New(rand.NewPCG(1, uint64(i)))) })
 	}
-	sleep(ctx, From)
+	peer.Sleep(ctx, From)
 	before := g.wasted()
-	sleep(ctx, to-From)
+	peer.Sleep(ctx, to-From)
 	wasted := g.wasted() - before
-	sleep(ctx, After)
+	peer.Sleep(ctx, After)
 	cancel()
 	running.Wait()
 	r := Result{Sent: float64(within(g.sent, From, to)), Wasted: -1}
@@ -142,7 +142,7 @@ func (g *game) back(rate float64) time.Duration {
 func (g *game) caller(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		_ = g.gate.Call(ctx, "", g.send) // what came of it is counted where it is sent
-		sleep(ctx, Pause/2+time.Duration(rng.Int64N(int64(Pause))))
+		peer.Sleep(ctx, Pause/2+time.Duration(rng.Int64N(int64(Pause))))
 	}
 }
 
@@ -154,12 +154,12 @@ func (g *game) send(ctx context.Context) error {
 	g.mu.Unlock()
 	down := at >= From && at < g.to
 	if down && g.mode == Hangs {
-		if !sleep(ctx, Timeout) {
+		if !peer.Sleep(ctx, Timeout) {
 			return ctx.Err()
 		}
 		return context.DeadlineExceeded
 	}
-	if !sleep(ctx, RoundTrip) {
+	if !peer.Sleep(ctx, RoundTrip) {
 		return ctx.Err()
 	}
 	if down {
@@ -169,18 +169,6 @@ func (g *game) send(ctx context.Context) error {
 	defer g.mu.Unlock()
 	g.good = append(g.good, time.Since(g.begun))
 	return nil
-}
-
-// sleep tells whether it slept its time.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // within counts the instants, which are in order, from from on and before to.

@@ -137,7 +137,7 @@ func polled(n int, take func(ctx context.Context, i int) (wait time.Duration, er
 				if wait == 0 {
 					break
 				}
-				if !sleep(ctx, wait) {
+				if !Sleep(ctx, wait) {
 					return ctx.Err()
 				}
 			}

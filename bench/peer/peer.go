@@ -126,8 +126,8 @@ func failed(err error) bool {
 	return err != nil && !rate && !errors.Is(err, context.Canceled)
 }
 
-// sleep tells whether it slept its time.
-func sleep(ctx context.Context, d time.Duration) bool {
+// Sleep tells whether it slept its time.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -148,7 +148,7 @@ func persistent(once func(context.Context, Send) error) func(context.Context, st
 			if !ok {
 				return err
 			}
-			if !sleep(ctx, r.RetryAfter) {
+			if !Sleep(ctx, r.RetryAfter) {
 				return ctx.Err()
 			}
 		}
