@@ -6,7 +6,7 @@ import "time"
 // value and may be copied: its copies are one claim.
 type Token struct {
 	id    uint64
-	slot  int
+	slot  int32
 	probe bool
 }
 
@@ -18,7 +18,7 @@ func (t Token) Probe() bool { return t.probe }
 // token of an earlier state find nothing. Ids are never used twice.
 type claims struct {
 	slots []claim
-	free  []int // slots that stand for nothing
+	free  []int32 // slots that stand for nothing
 	last  uint64
 }
 
@@ -27,20 +27,20 @@ type claim struct {
 	at time.Time
 }
 
-func (c *claims) add(at time.Time) (id uint64, slot int) {
+func (c *claims) add(at time.Time) (id uint64, slot int32) {
 	c.last++
 	if n := len(c.free); n > 0 {
 		slot, c.free = c.free[n-1], c.free[:n-1]
 	} else {
-		slot, c.slots = len(c.slots), append(c.slots, claim{})
+		slot, c.slots = int32(len(c.slots)), append(c.slots, claim{})
 	}
 	c.slots[slot] = claim{id: c.last, at: at}
 	return c.last, slot
 }
 
 // drop tells whether the token was out; it is not any more.
-func (c *claims) drop(id uint64, slot int) bool {
-	if id == 0 || slot >= len(c.slots) || c.slots[slot].id != id {
+func (c *claims) drop(id uint64, slot int32) bool {
+	if id == 0 || int(slot) >= len(c.slots) || c.slots[slot].id != id {
 		return false
 	}
 	c.slots[slot].id = 0

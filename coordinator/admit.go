@@ -11,24 +11,21 @@ import (
 	"github.com/headgate/headgate/queue"
 )
 
-// walk is one call on its way through admission, attempts and retries.
+// walk is one call on its way through admission, attempts and retries. It lives on its
+// goroutine's stack: what others need of the call is in the lease of each attempt.
 type walk struct {
-	steps
-	life  uint64 // of first: see reuse.go
-	first Lease  // of the first attempt: most calls need no other
-}
-
-// steps are what has become of a call so far.
-type steps struct {
 	ctx       context.Context
 	call      Call
 	l         *lane
 	outer     *Lease // of the same provider: this call is nested in it
-	root      *walk  // of the outermost such call
+	root      *Lease // of the outermost such call; nil: this is it
 	place     uint64 // in the order of arrival: a retry keeps it
 	waited    time.Duration
 	start     time.Duration // when it came, on the lane's clock
+	since     time.Duration // when it last began to wait for its turn
+	queue     QueueState    // as that was, for hooks
 	at        time.Duration // when its last attempt, or its wait for another, ended
+	timeout   time.Duration // of the attempt; 0: none
 	last      *Lease        // of the last attempt
 	failed    *failed       // nil: no attempt has failed, nothing to be remembered of one
 	attempts  int
@@ -40,7 +37,6 @@ type steps struct {
 type failed struct {
 	cause     error // what the last attempt returned
 	retry     *retry
-	retried   int // of a root: retries of all calls in it
 	keysTried int // attempts with a key that turned out to be dead
 }
 
@@ -59,11 +55,13 @@ func (w *walk) cause() error {
 	return w.failed.cause
 }
 
-func (w *walk) retries() int {
-	if w.failed == nil {
-		return 0
+// counter is the lease that counts the retries of the call, and of all that share its
+// number of attempts: that of the outermost one.
+func (w *walk) counter() *Lease {
+	if w.root != nil {
+		return w.root
 	}
-	return w.failed.retried
+	return w.last
 }
 
 // answer is what the last attempt told.
@@ -74,36 +72,22 @@ func (w *walk) answer() provider.Feedback {
 	return *w.last.f
 }
 
-func (w *walk) flow() queue.Flow {
-	weight := 4
-	switch w.call.Priority {
-	case Bulk:
-		weight = 1
-	case Interactive:
-		weight = 16
-	}
-	return queue.Flow{Name: w.call.Flow, Weight: weight}
-}
-
-// admit returns when the call may go, with everything taken, or is refused.
-func (w *walk) admit() (*Lease, *Error) {
+// admit returns when the call may go under ls, with everything taken, or is refused.
+func (w *walk) admit(ls *Lease) *Error {
 	l := w.l
 	if err := w.ctx.Err(); err != nil {
-		return nil, w.gaveUp(err)
+		return w.gaveUp(err)
 	}
-	ls := &w.first
-	if w.attempts > 0 {
-		ls = new(Lease)
-		ls.life.Store(w.life<<1 | lent)
-	}
-	ls.l, ls.walk = l, w
+	ls.l = l
+	ls.of(&w.call)
+	ls.retry, ls.sheltered = w.attempts > 0, w.sheltered
 	l.lock()
 	w.join(ls)
 	refusal := l.enter(w, ls)
 	events := l.unlock()
 	if refusal != nil {
 		l.tell(events)
-		return nil, refusal
+		return refusal
 	}
 	if len(l.c.traces) > 0 && len(events) > 0 {
 		w.hooked(ls, func() { l.tell(events) })
@@ -111,20 +95,20 @@ func (w *walk) admit() (*Lease, *Error) {
 		l.pay()
 	}
 	for told := false; ; {
-		if ls.wait != nil {
+		if ls.ready != nil {
 			if !told && len(l.c.traces) > 0 {
 				told = true
-				w.hooked(ls, func() { l.c.traces.waiting(w, ls.wait.queue) })
+				w.hooked(ls, func() { l.c.traces.waiting(w, w.queue) })
 			}
 			if refusal := w.await(ls); refusal != nil {
-				return nil, refusal
+				return refusal
 			}
 		}
 		if ls.went {
 			break
 		}
 		if again, refusal := w.second(ls); refusal != nil {
-			return nil, refusal
+			return refusal
 		} else if !again {
 			break
 		}
@@ -132,30 +116,36 @@ func (w *walk) admit() (*Lease, *Error) {
 	ls.waited = w.waited
 	if len(l.c.traces) > 0 {
 		w.hooked(ls, func() {
-			if ls.wait != nil { // the timer that let it go told nobody
+			if ls.ready != nil { // the timer that let it go told nobody
 				l.tellPending()
 			}
 			l.c.traces.going(w, ls)
 		})
 	}
-	return ls, nil
+	return nil
 }
 
 // join gives an attempt its place: in the order of arrival, and in the calls that it
 // is nested in, as far as they have not ended.
 func (w *walk) join(ls *Lease) {
-	if w.root == nil {
+	if w.place == 0 {
 		w.place, w.start = w.l.q.Arrive(), w.l.now.Mono
-		w.root = w
-		switch {
-		case w.outer == nil:
-		case w.outer.slot() == nil:
+		if w.outer.slot() == nil {
 			w.outer = nil
-		default:
-			w.root = w.outer.walk.root
+		}
+		for x := w.outer; x != nil; x = x.outer() {
+			w.root = x
 		}
 	}
-	ls.again = w.attempts > 0 || w.outer != nil && w.outer.again
+	ls.wait.Keep(w.place)
+	ls.again = ls.retry
+	if w.outer != nil {
+		ls.rarely().outer = w.outer
+		ls.again = ls.again || w.outer.again
+	}
+	if n := w.last.retried(); n > 0 {
+		ls.rarely().retried = n
+	}
 }
 
 // hooked runs hooks while a call waits or is out: one that ends the goroutine takes
@@ -187,47 +177,46 @@ func (l *lane) abandon(ls *Lease) {
 // enter is the decision at entry: the lease is gone, waits, or is refused.
 func (l *lane) enter(w *walk, ls *Lease) *Error {
 	if detail := l.check(&w.call); detail != "" {
-		return l.refusalOf(w, nil, ReasonInvalid, detail, 0)
+		return l.refusal(nil, ReasonInvalid, detail, 0)
 	}
-	ls.timeout = l.p.Timeout
+	w.timeout = l.p.Timeout
 	ls.route = l.route(w.call.Endpoint, w.call.Key)
-	ls.cost = l.costFor(w, ls.route)
+	ls.wait.Cost = l.costFor(ls, ls.route)
 	if w.call.Cost != nil && w.attempts == 0 && !w.back {
 		l.counts.ignored += ignored(ls.route, w.call.Cost)
 	}
 	if l.down {
-		return l.refusalOf(w, ls, ReasonShutdown, "the coordinator is shut down", 0)
+		return l.refusal(ls, ReasonShutdown, "the coordinator is shut down", 0)
 	}
-	if !l.breaker.Closed() && ls.cost[0] != 0 {
+	if !l.breaker.Closed() && ls.wait.Cost[0] != 0 {
 		if s, until := l.breaker.State(l.clock()); s == breaker.Open {
-			return l.refusalOf(w, ls, ReasonCircuitOpen, "the circuit is open", l.mono(until))
+			return l.refusal(ls, ReasonCircuitOpen, "the circuit is open", l.mono(until))
 		}
 	}
 	if l.pooled(&w.call) {
 		return l.enterPool(w, ls)
 	}
-	if g := ls.route.tooHeavy(ls.cost); g != nil {
-		return l.tooHeavy(w, ls, g)
+	if g := ls.route.tooHeavy(ls.wait.Cost); g != nil {
+		return l.tooHeavy(ls, g)
 	}
 	if l.q.Len() == 0 && l.open(ls) {
 		l.take(ls)
 		l.admitted(ls)
 		return nil
 	}
-	flow := w.flow()
-	g := l.q.Blocked(l.now.Mono, &ls.route.Route, flow, ls.cost)
+	flow, cost := ls.flowOf(), ls.wait.Cost
+	g := l.q.Blocked(l.now.Mono, &ls.route.Route, flow, cost)
 	if g == nil {
 		l.take(ls)
-		l.q.Went(&ls.route.Route, flow, ls.cost)
+		l.q.Went(&ls.route.Route, flow, cost)
 		l.admitted(ls)
 		return nil
 	}
 	var ahead []int64
 	if w.attempts == 0 && !w.back { // a retry is before those who came after its first try
-		ahead = l.q.Ahead(&ls.route.Route, flow, ls.cost)
+		ahead = l.q.Ahead(&ls.route.Route, flow, cost)
 	}
-	ls.wait = new(wait)
-	opens, by := l.opens(ls.route, ls.cost, ahead)
+	opens, by := l.opens(ls.route, cost, ahead)
 	if by == nil {
 		by = g
 	}
@@ -237,7 +226,7 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 // open is the decision where nobody waits: what q.Blocked would find, by asking the
 // route's gates as what they are.
 func (l *lane) open(ls *Lease) bool {
-	now, r, cost := l.now.Mono, ls.route, ls.cost
+	now, r, cost := l.now.Mono, ls.route, ls.wait.Cost
 	if cost[0] != 0 && l.door.Look(now, 1) > now {
 		return false
 	}
@@ -273,14 +262,14 @@ func (l *lane) wait(w *walk, ls *Lease, opens time.Duration, by *queue.Gate) *Er
 	if opens > deadline || l.tooFar(opens, by) {
 		return l.tooLate(ls, opens, by)
 	}
-	ls.wait.ready = make(chan struct{}, 1)
+	ls.ready = make(chan struct{}, 1)
 	l.waitsInside(ls)
-	ls.wait.deadline = deadline
+	ls.wait.Deadline = deadline
 	l.line(ls)
-	ls.wait.since = l.now.Mono
+	w.since, ls.granted = l.now.Mono, l.now.Mono
 	if len(l.c.traces) > 0 {
-		ls.wait.queue = l.queueState()
-		ls.wait.queue.Wait = max(ls.wait.queue.Wait, opens-l.now.Mono)
+		w.queue = l.queueState()
+		w.queue.Wait = max(w.queue.Wait, opens-l.now.Mono)
 	}
 	return nil
 }
@@ -288,13 +277,13 @@ func (l *lane) wait(w *walk, ls *Lease, opens time.Duration, by *queue.Gate) *Er
 // await waits for the turn of a call that is in the queue.
 func (w *walk) await(ls *Lease) *Error {
 	select {
-	case <-ls.wait.ready:
+	case <-ls.ready:
 	case <-w.ctx.Done():
 	}
 	err := w.ctx.Err()
 	l := w.l
-	if err == nil && ls.wait.refusal == nil {
-		w.waited += ls.granted - ls.wait.since
+	if err == nil && ls.refusal() == nil {
+		w.waited += ls.granted - w.since
 		if ls.went {
 			l.mu.Lock()
 			l.admitted(ls)
@@ -306,8 +295,8 @@ func (w *walk) await(ls *Lease) *Error {
 	// which came first. A turn that nobody uses any more is given back whole, or
 	// its units would be lost until their windows are over.
 	l.lock()
-	w.waited += l.now.Mono - ls.wait.since
-	refusal := ls.wait.refusal
+	w.waited += l.now.Mono - w.since
+	refusal := ls.refusal()
 	l.abandon(ls)
 	if refusal == nil {
 		refusal = w.gaveUpLocked(ls, err)
@@ -323,8 +312,8 @@ func (l *lane) refuse(ls *Lease, e *Error) {
 	}
 	l.unline(ls, nil)
 	ls.state = refused
-	ls.wait.refusal = e
-	ls.wait.ready <- struct{}{}
+	ls.rarely().refusal = e
+	ls.ready <- struct{}{}
 }
 
 // refuseLate refuses who waits for g and cannot go before their deadline, now that
@@ -340,8 +329,8 @@ func (l *lane) refuseLate(g *queue.Gate, until time.Duration) {
 			continue
 		}
 		opens, by := until, g
-		if len(ls.wait.options) > 0 {
-			if opens, by = l.opensFor(ls, ls.wait.options); opens <= ls.wait.deadline && !l.tooFar(opens, by) {
+		if all := ls.options(); len(all) > 0 {
+			if opens, by = l.opensFor(ls, all); opens <= ls.wait.Deadline && !l.tooFar(opens, by) {
 				continue
 			}
 		}
@@ -351,10 +340,10 @@ func (l *lane) refuseLate(g *queue.Gate, until time.Duration) {
 
 // needs tells whether a gate counts for the lease.
 func (ls *Lease) needs(g *queue.Gate) bool {
-	if ls.wait != nil && len(ls.wait.options) > 0 {
-		return slices.ContainsFunc(ls.wait.options, func(o *option) bool { return o.route.needs(g, o.cost) })
+	if all := ls.options(); len(all) > 0 {
+		return slices.ContainsFunc(all, func(o *option) bool { return o.route.needs(g, o.Cost) })
 	}
-	return ls.route.needs(g, ls.cost)
+	return ls.route.needs(g, ls.wait.Cost)
 }
 
 func (r *route) needs(g *queue.Gate, cost []int64) bool {
@@ -381,7 +370,7 @@ func (w *walk) gaveUpLocked(ls *Lease, err error) *Error {
 			at = l.soon(at)
 		}
 	}
-	e := l.refusalOf(w, ls, reason, detail, at)
+	e := l.refusal(ls, reason, detail, at)
 	e.Err = err
 	return e
 }

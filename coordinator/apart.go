@@ -168,7 +168,7 @@ func (l *lane) rejoin() {
 		g.fit()
 		l.q.Touch(&g.Gate)
 	})
-	for ls := l.oldest; ls != nil; ls = ls.newer {
+	for _, ls := range l.out {
 		if ls.rare == nil || ls.rare.borrowed == nil || ls.rare.borrowed.hold != 0 || !ls.went {
 			continue
 		}
@@ -228,7 +228,7 @@ func (l *lane) unasked(w *walk, ls *Lease, s ledger.Status) (again bool, refusal
 func (l *lane) spend(ls *Lease, by int64) {
 	for _, i := range ls.rare.borrowed.limits {
 		if g := ls.route.limits[i]; g.shared != nil && l.now.Mono < g.shared.share.until {
-			g.shared.share.spare -= by * ls.cost[ls.route.skip+i]
+			g.shared.share.spare -= by * ls.wait.Cost[ls.route.skip+i]
 			l.q.Touch(&g.Gate)
 		}
 	}

@@ -74,7 +74,7 @@ func (g *limitGate) share() {
 // asks tells that a call has to ask the ledger: it takes of a limit that is shared.
 func (ls *Lease) asks() bool {
 	for _, i := range ls.route.shared {
-		if ls.cost[ls.route.skip+i] != 0 {
+		if ls.wait.Cost[ls.route.skip+i] != 0 {
 			return true
 		}
 	}
@@ -85,7 +85,7 @@ func (ls *Lease) asks() bool {
 func (l *lane) asking(ls *Lease) {
 	b := &borrowed{asking: true, apart: l.apart}
 	for _, i := range ls.route.shared {
-		if n, s := ls.cost[ls.route.skip+i], ls.route.limits[i].shared; n != 0 && s != nil {
+		if n, s := ls.wait.Cost[ls.route.skip+i], ls.route.limits[i].shared; n != 0 && s != nil {
 			b.limits = append(b.limits, i)
 			b.units = append(b.units, ledger.Units{Counter: s.counter, N: n})
 			s.asked += n
@@ -136,7 +136,7 @@ func (ls *Lease) answered() {
 	b.asking = false
 	for _, i := range b.limits {
 		if g := ls.route.limits[i]; g.shared != nil {
-			g.shared.asked = max(0, g.shared.asked-ls.cost[ls.route.skip+i])
+			g.shared.asked = max(0, g.shared.asked-ls.wait.Cost[ls.route.skip+i])
 			ls.l.q.Touch(&g.Gate)
 		}
 	}
@@ -171,11 +171,11 @@ func (l *lane) rooms(ls *Lease, grant ledger.Grant) {
 // shutMeanwhile tells that a pause has begun, the breaker has opened or the coordinator
 // was shut down since the call took its turn.
 func (l *lane) shutMeanwhile(ls *Lease) bool {
-	if l.down || !l.breaker.Closed() && !ls.token.Probe() && ls.cost[0] != 0 {
+	if l.down || !l.breaker.Closed() && !ls.token.Probe() && ls.wait.Cost[0] != 0 {
 		return true
 	}
 	for i, p := range ls.route.pauses {
-		if ls.cost[1+i] != 0 && p.on && p.trial != ls {
+		if ls.wait.Cost[1+i] != 0 && p.on && p.trial != ls {
 			return true
 		}
 	}
@@ -203,7 +203,7 @@ func (l *lane) refusedThere(ls *Lease, grant ledger.Grant) {
 		}
 	}
 	g.shared.before = after(l.now.Mono, max(wait, 1))
-	g.shared.room = min(max(g.shared.room, 0), ls.cost[ls.route.skip+b.limits[grant.By]]-1)
+	g.shared.room = min(max(g.shared.room, 0), ls.wait.Cost[ls.route.skip+b.limits[grant.By]]-1)
 	l.q.Touch(&g.Gate)
 	l.refuseLate(&g.Gate, g.shared.before)
 }
@@ -241,7 +241,7 @@ func (l *lane) returned(ls *Lease) {
 // comesBack gives the local step back and has the call decided again, in its place.
 func (l *lane) comesBack(w *walk, ls *Lease) (again bool, refusal *Error) {
 	l.returned(ls)
-	ls.state, ls.f, ls.wait = waiting, nil, nil
+	ls.state, ls.f, ls.ready = waiting, nil, nil
 	w.back = true
 	return true, l.enter(w, ls)
 }

@@ -198,6 +198,12 @@ func (c *Coordinator) lane(slug string) (*lane, *Error) {
 	if l := (*c.lanes.Load())[slug]; l != nil {
 		return l, nil
 	}
+	return c.newLane(slug)
+}
+
+// newLane makes a provider's lane at its first use. It is a function of its own, as
+// what is big in it would be on the stack of each call that waits.
+func (c *Coordinator) newLane(slug string) (*lane, *Error) {
 	e, ok := c.declared(slug)
 	if !ok {
 		return nil, c.unknown(slug)

@@ -10,16 +10,17 @@ import (
 
 // costFor spells out a call's cost. A nested call takes no second slot, and goes
 // through the gates at which its outer call is the only one that may.
-func (l *lane) costFor(w *walk, r *route) []int64 {
+func (l *lane) costFor(ls *Lease, r *route) []int64 {
 	cost := r.cost
-	if w.call.Cost != nil {
-		cost = l.costOf(r, w.call.Cost)
+	if ls.named != nil {
+		cost = l.costOf(r, ls.named)
 	}
-	if w.outer == nil && !w.sheltered {
+	outer := ls.outer()
+	if outer == nil && !ls.sheltered {
 		return cost
 	}
-	inside := w.outer.slot() != nil
-	if !inside && !w.sheltered {
+	inside := outer.slot() != nil
+	if !inside && !ls.sheltered {
 		return cost
 	}
 	cost = slices.Clone(cost)
@@ -29,11 +30,11 @@ func (l *lane) costFor(w *walk, r *route) []int64 {
 	if !inside {
 		return cost
 	}
-	if w.outer.token.Probe() {
+	if outer.token.Probe() {
 		cost[0] = 0
 	}
 	for i, p := range r.pauses {
-		if p.trial != nil && w.within(p.trial) {
+		if p.trial != nil && ls.within(p.trial) {
 			cost[1+i] = 0
 		}
 	}
@@ -48,7 +49,7 @@ func (l *lane) costFor(w *walk, r *route) []int64 {
 // slot returns the lease under whose slot a call goes that is nested in ls: its
 // own, or that of one further out; nil where all have ended.
 func (ls *Lease) slot() *Lease {
-	for ; ls != nil; ls = ls.walk.outer {
+	for ; ls != nil; ls = ls.outer() {
 		switch {
 		case ls.state == over:
 		case ls.rare != nil && ls.rare.rides != nil:
@@ -64,16 +65,17 @@ func (ls *Lease) slot() *Lease {
 // their own.
 func (l *lane) orphan(ls *Lease) {
 	for _, x := range l.waiters() {
-		if x.walk.within(ls) {
+		if x.within(ls) {
 			l.unline(x, nil)
 			l.reenter(x)
 		}
 	}
 }
 
-func (w *walk) within(ls *Lease) bool {
-	for x := w.outer; x != nil; x = x.walk.outer {
-		if x == ls {
+// within tells that its call is nested in that of another lease.
+func (ls *Lease) within(other *Lease) bool {
+	for x := ls.outer(); x != nil; x = x.outer() {
+		if x == other {
 			return true
 		}
 	}
@@ -147,15 +149,12 @@ func (l *lane) check(call *Call) (detail string) {
 	if len(l.t.Off) > 0 && !l.t.Switched(call.Endpoint) {
 		return switchedOff(call.Endpoint)
 	}
-	if call.Endpoint == "" || len(l.endpoints) == 0 {
+	if call.Endpoint == "" || len(l.endpoints) == 0 || l.place(call.Endpoint) != 0 {
 		return ""
 	}
 	names := make([]string, len(l.endpoints))
-	for i, e := range l.endpoints {
-		if e.Name == call.Endpoint {
-			return ""
-		}
-		names[i] = e.Name
+	for i := range l.endpoints {
+		names[i] = l.endpoints[i].Name
 	}
 	return fmt.Sprintf("no such endpoint %q; declared are %s", call.Endpoint, strings.Join(names, ", "))
 }

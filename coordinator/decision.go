@@ -34,7 +34,12 @@ type refusedAt struct {
 
 // place is where an endpoint stands in the declaration, from 1; 0: nowhere.
 func (l *lane) place(endpoint string) int {
-	return slices.IndexFunc(l.endpoints, func(e provider.Endpoint) bool { return e.Name == endpoint }) + 1
+	for i := range l.endpoints {
+		if l.endpoints[i].Name == endpoint {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // count is refused for who does not have the lock.
@@ -62,7 +67,7 @@ func (l *lane) refused(w *walk, r Reason) {
 // turn may meet the end of the call's context, and a count never falls.
 // One that has yet to be granted by the ledger is counted then.
 func (l *lane) admitted(ls *Lease) {
-	if ls.went && ls.walk.attempts == 0 {
+	if ls.went && !ls.retry {
 		l.second().came++
 		l.counts.admitted[ls.route.place]++
 	}

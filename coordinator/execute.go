@@ -24,7 +24,7 @@ import (
 // adapter that has a method Ready() error and says what it lacks (a key); the text
 // of that error is shown, so it holds no secret.
 func (c *Coordinator) Execute(ctx context.Context, call Call, q provider.Query) (provider.Result, error) {
-	w := &walk{steps: steps{ctx: ctx, call: call}}
+	w := walk{ctx: ctx, call: call}
 	l, refusal := c.lane(call.Provider)
 	w.l = l
 	if refusal == nil {

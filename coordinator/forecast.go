@@ -125,14 +125,13 @@ func (c *Coordinator) ForecastAll(trip time.Duration, demands ...Demand) (Foreca
 		return Forecast{}, unknown
 	}
 	for _, d := range demands {
-		w := &walk{steps: steps{call: d.Call, l: l}}
 		switch {
 		case d.Call.Provider != slug:
 			return Forecast{}, fmt.Errorf("coordinator: forecast: calls to %q and to %q: want one provider", slug, d.Call.Provider)
 		case d.Calls < 0 || d.Calls > mostForecast:
 			return Forecast{}, fmt.Errorf("coordinator: forecast: %d calls: want 0 to %d", d.Calls, mostForecast)
 		}
-		if e := l.possible(w); e != nil {
+		if e := l.possible(d.Call); e != nil {
 			return Forecast{}, e
 		}
 	}
@@ -140,21 +139,21 @@ func (c *Coordinator) ForecastAll(trip time.Duration, demands ...Demand) (Foreca
 }
 
 // possible is the refusal of a call that could never go.
-func (l *lane) possible(w *walk) *Error {
+func (l *lane) possible(call Call) *Error {
 	l.lock()
 	defer func() { l.tell(l.unlock()) }()
-	if detail := l.check(&w.call); detail != "" {
-		return w.invalid(detail)
+	if detail := l.check(&call); detail != "" {
+		return &Error{Provider: l.slug, Reason: ReasonInvalid, Stage: StageEntry, detail: detail}
 	}
-	if l.pooled(&w.call) {
-		if all, heavy := l.options(w); len(all) == 0 {
-			return l.tooHeavy(w, nil, heavy)
+	ls := l.draft(call)
+	if l.pooled(&call) {
+		if all, heavy := l.options(ls, call.Endpoint); len(all) == 0 {
+			return l.tooHeavy(nil, heavy)
 		}
 		return nil
 	}
-	r := l.route(w.call.Endpoint, w.call.Key)
-	if g := r.tooHeavy(l.costFor(w, r)); g != nil {
-		return l.tooHeavy(w, nil, g)
+	if g := ls.route.tooHeavy(ls.wait.Cost); g != nil {
+		return l.tooHeavy(nil, g)
 	}
 	return nil
 }

@@ -60,19 +60,11 @@ func (e Error) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// refusal is a refusal of a call that has waited or would have to.
+// refusal says why, and when (at 0: nobody knows, or never). That of a retry is not
+// complete before walk.final.
 func (l *lane) refusal(ls *Lease, r Reason, detail string, at time.Duration) *Error {
-	return l.refusalOf(ls.walk, ls, r, detail, at)
-}
-
-// refusalOf says why, and when (at 0: nobody knows, or never).
-func (l *lane) refusalOf(w *walk, ls *Lease, r Reason, detail string, at time.Duration) *Error {
-	e := &Error{Provider: l.slug, Reason: r, Stage: StageEntry, Attempts: w.attempts, Queue: l.queueState(),
-		Answer: w.answer(), detail: detail}
-	switch {
-	case w.attempts > 0:
-		e.Stage = StageRetry
-	case ls != nil && ls.wait != nil && ls.wait.ready != nil:
+	e := &Error{Provider: l.slug, Reason: r, Stage: StageEntry, Queue: l.queueState(), detail: detail}
+	if ls != nil && ls.ready != nil {
 		e.Stage = StageQueue
 	}
 	l.when(e, at)
@@ -94,8 +86,8 @@ func (l *lane) tooLate(ls *Lease, opens time.Duration, by *queue.Gate) *Error {
 }
 
 // tooHeavy refuses a call that g can never admit.
-func (l *lane) tooHeavy(w *walk, ls *Lease, g *limitGate) *Error {
-	e := l.refusalOf(w, ls, ReasonTooHeavy, "no window of this limit can hold the call's cost", 0)
+func (l *lane) tooHeavy(ls *Lease, g *limitGate) *Error {
+	e := l.refusal(ls, ReasonTooHeavy, "no window of this limit can hold the call's cost", 0)
 	e.Limit = g.state()
 	return e
 }

@@ -20,7 +20,6 @@ import (
 type option struct {
 	queue.Waiter
 	route *route
-	cost  []int64
 }
 
 // keyring is implemented by adapters that know which of their keys can be used.
@@ -49,12 +48,12 @@ func (l *lane) pooled(c *Call) bool { return len(l.keys) > 0 && c.Key == "" }
 // options are the keys that a call may go with, each with what it would take there;
 // those that took the last calls come last, so that all are used alike. What is too
 // heavy for a key's limits is none; heavy is such a limit.
-func (l *lane) options(w *walk) (all []*option, heavy *limitGate) {
+func (l *lane) options(ls *Lease, endpoint string) (all []*option, heavy *limitGate) {
 	for i := range l.keys {
 		key := l.keys[(l.turn+i)%len(l.keys)]
-		o := &option{route: l.route(w.call.Endpoint, key)}
-		o.cost = l.costFor(w, o.route)
-		if g := o.route.tooHeavy(o.cost); g != nil {
+		o := &option{route: l.route(endpoint, key)}
+		o.Cost = l.costFor(ls, o.route)
+		if g := o.route.tooHeavy(o.Cost); g != nil {
 			heavy = g
 			continue
 		}
@@ -65,24 +64,24 @@ func (l *lane) options(w *walk) (all []*option, heavy *limitGate) {
 
 // enterPool is enter for a call that may go with any of several keys.
 func (l *lane) enterPool(w *walk, ls *Lease) *Error {
-	all, heavy := l.options(w)
+	all, heavy := l.options(ls, w.call.Endpoint)
 	if len(all) == 0 {
-		return l.tooHeavy(w, ls, heavy)
+		return l.tooHeavy(ls, heavy)
 	}
-	flow := w.flow()
+	flow := ls.flowOf()
 	for _, o := range all {
-		if l.q.Blocked(l.now.Mono, &o.route.Route, flow, o.cost) == nil {
-			ls.route, ls.cost = o.route, o.cost
+		if l.q.Blocked(l.now.Mono, &o.route.Route, flow, o.Cost) == nil {
+			ls.route, ls.wait.Cost = o.route, o.Cost
 			l.take(ls)
-			l.q.Went(&ls.route.Route, flow, ls.cost)
+			l.q.Went(&ls.route.Route, flow, o.Cost)
 			l.admitted(ls)
 			return nil
 		}
 	}
-	ls.wait = &wait{options: all}
+	ls.rarely().options = all
 	opens, by := l.opensFor(ls, all)
 	if by == nil {
-		by = l.q.Blocked(l.now.Mono, &all[0].route.Route, flow, all[0].cost)
+		by = l.q.Blocked(l.now.Mono, &all[0].route.Route, flow, all[0].Cost)
 	}
 	return l.wait(w, ls, opens, by)
 }
@@ -98,10 +97,10 @@ func (l *lane) used(key string) {
 // route), and the gate which says so.
 func (l *lane) opensFor(ls *Lease, all []*option) (at time.Duration, by *queue.Gate) {
 	if len(all) == 0 {
-		return l.opens(ls.route, ls.cost, nil)
+		return l.opens(ls.route, ls.wait.Cost, nil)
 	}
 	for i, o := range all {
-		t, g := l.opens(o.route, o.cost, nil)
+		t, g := l.opens(o.route, o.Cost, nil)
 		if i == 0 || t < at {
 			at, by = t, g
 		}
@@ -112,9 +111,9 @@ func (l *lane) opensFor(ls *Lease, all []*option) (at time.Duration, by *queue.G
 // opensAgain is opensFor for a further attempt of a call: behind nobody.
 func (l *lane) opensAgain(w *walk, ls *Lease) (at time.Duration, by *queue.Gate) {
 	if !l.pooled(&w.call) {
-		return l.opens(ls.route, ls.cost, nil)
+		return l.opens(ls.route, ls.wait.Cost, nil)
 	}
-	all, _ := l.options(w)
+	all, _ := l.options(ls, w.call.Endpoint)
 	return l.opensFor(ls, all)
 }
 
@@ -165,18 +164,17 @@ func (l *lane) checkKey(alias string) (detail string) {
 
 // line puts a call into the queue, at each of its options.
 func (l *lane) line(ls *Lease) {
-	flow, w := ls.walk.flow(), ls.wait
-	if len(w.options) == 0 {
-		w.Owner, w.Cost, w.Deadline = ls, ls.cost, w.deadline
-		w.Keep(ls.walk.place)
+	flow, all := ls.flowOf(), ls.options()
+	if len(all) == 0 {
+		ls.wait.Owner = ls
 		ls.route.waits(1)
-		l.q.Enter(l.now.Mono, &w.Waiter, &ls.route.Route, flow)
+		l.q.Enter(l.now.Mono, &ls.wait, &ls.route.Route, flow)
 		return
 	}
-	l.extra += len(w.options) - 1
-	for _, o := range w.options {
-		o.Owner, o.Cost, o.Deadline = ls, o.cost, w.deadline
-		o.Keep(ls.walk.place)
+	l.extra += len(all) - 1
+	for _, o := range all {
+		o.Owner, o.Deadline = ls, ls.wait.Deadline
+		o.Keep(ls.wait.Place())
 		o.route.waits(1)
 		l.q.Enter(l.now.Mono, &o.Waiter, &o.route.Route, flow)
 	}
@@ -185,24 +183,24 @@ func (l *lane) line(ls *Lease) {
 // unline takes a call out of the queue, at all of its options. went is the one that
 // it goes with, which has left already; nil: it does not go.
 func (l *lane) unline(ls *Lease, went *queue.Waiter) {
-	w := ls.wait
-	if len(w.options) == 0 {
+	all := ls.options()
+	if len(all) == 0 {
 		if went == nil { // else it has left already
-			l.q.Leave(&w.Waiter)
+			l.q.Leave(&ls.wait)
 		}
 		ls.route.waits(-1)
 		return
 	}
-	l.extra -= len(w.options) - 1
-	for _, o := range w.options {
+	l.extra -= len(all) - 1
+	for _, o := range all {
 		o.route.waits(-1)
 		if &o.Waiter == went {
-			ls.route, ls.cost = o.route, o.cost
+			ls.route, ls.wait.Cost = o.route, o.Cost
 			continue
 		}
 		l.q.Leave(&o.Waiter)
 	}
-	w.options = nil
+	ls.rare.options = nil
 }
 
 // waiting is how many calls wait.
@@ -217,6 +215,6 @@ func leasesOf(all []*queue.Waiter) []*Lease {
 	for i, w := range all {
 		leases[i] = w.Owner.(*Lease)
 	}
-	slices.SortFunc(leases, func(a, b *Lease) int { return cmp.Compare(a.walk.place, b.walk.place) })
+	slices.SortFunc(leases, func(a, b *Lease) int { return cmp.Compare(a.wait.Place(), b.wait.Place()) })
 	return slices.Compact(leases)
 }

@@ -52,10 +52,8 @@ type lane struct {
 	trips    trips
 	budget   budget
 	counts   counts
-	lately   *lately // nil: no call yet
-	out      int     // leases not released
-	oldest   *Lease  // of them
-	newest   *Lease
+	lately   *lately       // nil: no call yet
+	out      []*Lease      // not released, in no order
 	gone     chan struct{} // closed when out reaches 0; nil: nobody asks
 	high     bool          // the queue is over its high-water mark
 	down     bool
@@ -160,7 +158,7 @@ func (l *lane) empty() <-chan struct{} {
 	defer l.mu.Unlock()
 	if l.gone == nil {
 		l.gone = make(chan struct{})
-		if l.out == 0 {
+		if len(l.out) == 0 {
 			close(l.gone)
 		}
 	}
@@ -170,19 +168,11 @@ func (l *lane) empty() <-chan struct{} {
 // left counts a released lease out. Calls that wait under it do so no more.
 func (l *lane) left(ls *Lease) {
 	ls.route.goes(-1)
-	l.out--
-	if ls.older == nil {
-		l.oldest = ls.newer
-	} else {
-		ls.older.newer = ls.newer
-	}
-	if ls.newer == nil {
-		l.newest = ls.older
-	} else {
-		ls.newer.older = ls.older
-	}
-	ls.older, ls.newer = nil, nil
-	if l.out == 0 && l.gone != nil {
+	last := len(l.out) - 1
+	l.out[last].at = ls.at
+	l.out[ls.at], l.out[last] = l.out[last], nil
+	l.out = l.out[:last]
+	if last == 0 && l.gone != nil {
 		select {
 		case <-l.gone:
 		default:

@@ -65,7 +65,7 @@ func (l *lane) arrived(ls *Lease, at limit.Now) {
 	ls.early, ls.all = true, ls.rare != nil && ls.rare.nested
 	ls.rarely().arrived = at.Mono
 	for i, g := range ls.route.limits {
-		n := ls.cost[ls.route.skip+i]
+		n := ls.wait.Cost[ls.route.skip+i]
 		if n != 0 && !g.caps() && ls.hasArrived(g) {
 			g.rule.Settle(instant(ls.granted), at, n, n)
 			l.settleThere(ls, i, at.Mono, n)
@@ -84,7 +84,7 @@ func (ls *Lease) hasArrived(g *limitGate) bool {
 // are taken to have sent their requests by now, as calls that end without an answer
 // are: their units count from linger after now on.
 func (l *lane) waitsInside(ls *Lease) {
-	for p := ls.walk.outer; p != nil; p = p.walk.outer {
+	for p := ls.outer(); p != nil; p = p.outer() {
 		x := p.rarely()
 		if !x.nested && p.state == held {
 			l.settleLater(&later{at: after(l.now.Mono, l.linger()), ls: p, early: true})

@@ -95,7 +95,7 @@ func (l *lane) marks(ls *Lease) {
 	marks := make([]mark, len(r.limits)+1)
 	ls.rarely().marks = marks
 	for i, g := range r.limits {
-		n := ls.cost[r.skip+i]
+		n := ls.wait.Cost[r.skip+i]
 		marks[i] = mark{went: g.told.went, other: max(0, g.rule.Held()-n), mute: g.told.mute}
 	}
 	p := r.keyed

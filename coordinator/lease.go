@@ -18,37 +18,43 @@ type Lease struct {
 	terms
 }
 
-// terms are what a lease is about. The lane's lock guards them.
+// terms are what a lease is about. The lane's lock guards them. They are all the memory
+// that a call takes as it waits: the rest of it is on its goroutine's stack (see walk).
 type terms struct {
-	l        *lane
-	walk     *walk
-	route    *route
-	cost     []int64 // by gate of route
-	granted  time.Duration
-	sent     time.Duration // 0: not known
-	settled  time.Duration // from when its units count
-	timeout  time.Duration // of the attempt; 0: none
-	waited   time.Duration
-	token    breaker.Token
-	older    *Lease // of those that are out; the lane's list
-	newer    *Lease
-	f        *provider.Feedback // nil: none yet
-	wait     *wait              // nil: it went at once
-	rare     *rare              // nil: nothing of it
-	ctx      *leaseContext      // of its function; nil: none yet
-	state    leaseState
-	early    bool // its requests have arrived by the time declared, before the answer
-	all      bool // and all its units with them
-	again    bool // a retry
-	acquired bool // by Acquire: the hooks are told of its end when it is released
-	running  bool // in a function of Do
-	unsent   bool // that has forgotten it
-	claimed  bool // a request was sent under it
-	went     bool // it is out: what it takes has been granted everywhere
+	l         *lane
+	route     *route
+	wait      queue.Waiter  // its place in the queue; its cost, by gate of route; the last instant at which it may go
+	ready     chan struct{} // one message: gone or refused; nil: it need not wait
+	flow      string
+	named     map[string]int64 // the cost that the call names
+	granted   time.Duration    // when it went; while it waits: since when
+	settled   time.Duration    // from when its units count
+	waited    time.Duration
+	token     breaker.Token
+	f         *provider.Feedback // nil: none yet
+	rare      *rare              // nil: nothing of it
+	ctx       *leaseContext      // of its function; nil: none yet
+	at        int32              // place in the lane's list of those that are out
+	priority  int8
+	state     leaseState
+	sheltered bool // it goes under the slots that a call around it has in pools
+	early     bool // its requests have arrived by the time declared, before the answer
+	all       bool // and all its units with them
+	retry     bool // not its call's first attempt
+	again     bool // a retry, or within one
+	running   bool // in a function of Do
+	unsent    bool // that has forgotten it
+	claimed   bool // a request was sent under it
+	went      bool // it is out: what it takes has been granted everywhere
 }
 
 // rare is what few leases need, apart from what every call pays for.
 type rare struct {
+	outer    *Lease        // of the same provider: its call is nested in that one
+	retried  int           // retries so far of its call, and of all that are nested in it
+	options  []*option     // of a call that may go with several keys: each waits, instead of the lease
+	refusal  *Error        // that ended its wait
+	sent     time.Duration // 0: not known
 	arrived  time.Duration // from when its requests count, where early
 	used     []int64       // what was charged by gate, where that is not the cost
 	marks    []mark        // what it saw of the quotas as it went, at a provider that tells
@@ -57,6 +63,7 @@ type rare struct {
 	nested   bool          // a call nested in it has waited
 	borrowed *borrowed     // of limits that are shared; nil: none
 	drop     func()        // of Hold; nil: the function's end releases
+	walk     *walk         // of Acquire: its hooks are told when the lease is released
 }
 
 func (ls *Lease) rarely() *rare {
@@ -64,6 +71,63 @@ func (ls *Lease) rarely() *rare {
 		ls.rare = new(rare)
 	}
 	return ls.rare
+}
+
+// outer is the lease of the same provider that its call is nested in; nil: none.
+func (ls *Lease) outer() *Lease {
+	if ls.rare == nil {
+		return nil
+	}
+	return ls.rare.outer
+}
+
+// options are the keys that its call waits for; nil: it has one route.
+func (ls *Lease) options() []*option {
+	if ls.rare == nil {
+		return nil
+	}
+	return ls.rare.options
+}
+
+// sent is when its request went; 0: not known.
+func (ls *Lease) sent() time.Duration {
+	if ls.rare == nil {
+		return 0
+	}
+	return ls.rare.sent
+}
+
+// refusal is what ended its wait; nil: its turn did.
+func (ls *Lease) refusal() *Error {
+	if ls.rare == nil {
+		return nil
+	}
+	return ls.rare.refusal
+}
+
+// retried is how often its call, or one nested in it, was tried again.
+func (ls *Lease) retried() int {
+	if ls == nil || ls.rare == nil {
+		return 0
+	}
+	return ls.rare.retried
+}
+
+// of notes what others need to know of its call.
+func (ls *Lease) of(call *Call) {
+	ls.flow, ls.named, ls.priority = call.Flow, call.Cost, int8(call.Priority)
+}
+
+// flowOf is whose turn it takes.
+func (ls *Lease) flowOf() queue.Flow {
+	weight := 4
+	switch Priority(ls.priority) {
+	case Bulk:
+		weight = 1
+	case Interactive:
+		weight = 16
+	}
+	return queue.Flow{Name: ls.flow, Weight: weight}
 }
 
 // kept tells that the slot is held beyond the function.
@@ -79,17 +143,6 @@ const (
 	answered // its units are settled; the slot is held
 	over     // released, or given back
 )
-
-// wait is what a call needs only while it waits.
-type wait struct {
-	queue.Waiter
-	options  []*option     // each of which waits, instead of the Waiter; nil: the call has one route
-	ready    chan struct{} // one message: gone or refused
-	deadline time.Duration // the last instant at which it may go
-	refusal  *Error
-	queue    QueueState // at entry
-	since    time.Duration
-}
 
 // leaseContext carries a lease to the function that runs under it. It is never used
 // again: what was derived from it may outlive the call.
@@ -157,10 +210,10 @@ func (ls *Lease) Waited() time.Duration { return ls.waited }
 func (ls *Lease) Sent() {
 	l := ls.l
 	l.lock()
-	if ls.state == held && ls.sent == 0 {
-		ls.sent = l.now.Mono
+	if ls.state == held && ls.sent() == 0 {
+		ls.rarely().sent = l.now.Mono
 		if aw := l.t.ArrivalWithin; aw > 0 {
-			l.settleLater(&later{at: after(ls.sent, aw), ls: ls, early: true})
+			l.settleLater(&later{at: after(l.now.Mono, aw), ls: ls, early: true})
 		}
 	}
 	l.tell(l.unlock())
@@ -191,7 +244,7 @@ func (ls *Lease) Release() { ls.end(ls.l.release) }
 // Sent or Report it is a Release.
 func (ls *Lease) Forget() {
 	ls.end(func(ls *Lease) {
-		if ls.state == held && ls.sent == 0 {
+		if ls.state == held && ls.sent() == 0 {
 			ls.l.giveBack(ls)
 		} else {
 			ls.l.release(ls)
@@ -203,12 +256,14 @@ func (ls *Lease) end(how func(*Lease)) {
 	l := ls.l
 	l.lock()
 	how(ls)
-	tell := ls.acquired
-	ls.acquired = false
+	var w *walk
+	if x := ls.rare; x != nil {
+		w, x.walk = x.walk, nil
+	}
 	l.tell(l.unlock())
-	if tell {
-		ls.walk.last = ls
-		l.c.traces.ended(ls.walk, ls)
+	if w != nil {
+		w.last = ls
+		l.c.traces.ended(w, ls)
 	}
 }
 

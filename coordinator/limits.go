@@ -7,7 +7,7 @@ func (ls *Lease) Limits() []LimitState {
 	l.lock()
 	all := make([]LimitState, 0, len(ls.route.limits))
 	for i, g := range ls.route.limits {
-		if ls.cost[ls.route.skip+i] > 0 {
+		if ls.wait.Cost[ls.route.skip+i] > 0 {
 			all = append(all, *g.state())
 		}
 	}

@@ -42,7 +42,7 @@ func (r *rehearsal) run() {
 		}
 		for _, c := range r.classes {
 			if len(c.line) > 0 {
-				_, c.by = r.opensFor(c.line[0], c.line[0].wait.options)
+				_, c.by = r.opensFor(c.line[0], c.line[0].options())
 			}
 		}
 		step := max(next-r.now.Mono, 1)
@@ -114,16 +114,16 @@ func (r *rehearsal) enter(c *class) bool {
 		return false
 	}
 	ls := r.call(c)
-	all := []*option{{route: ls.route, cost: ls.cost}}
+	all := []*option{{route: ls.route, Waiter: queue.Waiter{Cost: ls.wait.Cost}}}
 	if r.pooled(&c.call) {
-		all, _ = r.options(ls.walk)
+		all, _ = r.options(ls, c.call.Endpoint)
 	}
-	flow := ls.walk.flow()
+	flow := ls.flowOf()
 	for _, o := range all {
-		if r.q.Blocked(r.now.Mono, &o.route.Route, flow, o.cost) == nil {
-			ls.route, ls.cost = o.route, o.cost
+		if r.q.Blocked(r.now.Mono, &o.route.Route, flow, o.Cost) == nil {
+			ls.route, ls.wait.Cost = o.route, o.Cost
 			r.goes(ls)
-			r.q.Went(&o.route.Route, flow, o.cost)
+			r.q.Went(&o.route.Route, flow, o.Cost)
 			r.gone(c)
 			return true
 		}
@@ -134,19 +134,24 @@ func (r *rehearsal) enter(c *class) bool {
 
 // call makes the next call of a class.
 func (r *rehearsal) call(c *class) *Lease {
-	w := &walk{steps: steps{call: c.call, l: r.lane, place: c.place}}
+	ls := r.draft(c.call)
+	ls.wait.Keep(c.place)
 	c.place += uint64(len(r.classes))
-	ls := &w.first
-	ls.l, ls.walk = r.lane, w
-	ls.route = r.lane.route(c.call.Endpoint, c.call.Key)
-	ls.cost = r.costFor(w, ls.route)
+	return ls
+}
+
+// draft is a lease of a call that is only thought of.
+func (l *lane) draft(call Call) *Lease {
+	ls := &Lease{terms: terms{l: l, route: l.route(call.Endpoint, call.Key)}}
+	ls.of(&call)
+	ls.wait.Cost = l.costFor(ls, ls.route)
 	return ls
 }
 
 func (r *rehearsal) wait(c *class, ls *Lease) {
-	ls.wait = &wait{deadline: queue.Never}
+	ls.wait.Deadline = queue.Never
 	if r.pooled(&c.call) {
-		ls.wait.options, _ = r.options(ls.walk)
+		ls.rarely().options, _ = r.options(ls, c.call.Endpoint)
 	}
 	r.line(ls)
 	c.line = append(c.line, ls)

@@ -49,7 +49,7 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	if f.Unanswered {
 		l.settleUnanswered(ls)
 	} else {
-		l.trips.add(l.now.Mono, l.now.Mono-max(ls.granted, ls.sent))
+		l.trips.add(l.now.Mono, l.now.Mono-max(ls.granted, ls.sent()))
 		l.settle(ls, l.now, f)
 	}
 	l.judge(ls, breakerResult(f.Outcome))
@@ -129,7 +129,7 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 	}
 	for i, g := range ls.route.limits {
 		gi := ls.route.skip + i
-		n := ls.cost[gi]
+		n := ls.wait.Cost[gi]
 		if n == 0 || g.caps() {
 			continue
 		}
@@ -182,7 +182,7 @@ func charges(d *provider.Limit, o provider.Outcome) bool {
 func (ls *Lease) use(gate int, n int64) {
 	x := ls.rarely()
 	if x.used == nil {
-		x.used = slices.Clone(ls.cost)
+		x.used = slices.Clone(ls.wait.Cost)
 	}
 	x.used[gate] = n
 }
@@ -195,7 +195,7 @@ func (l *lane) correct(ls *Lease, used map[string]int64) {
 	for i, g := range ls.route.limits {
 		gi := ls.route.skip + i
 		n, told := used[g.d.Unit]
-		if !told || ls.cost[gi] == 0 || g.caps() || !charges(&g.d, ls.f.Outcome) {
+		if !told || ls.wait.Cost[gi] == 0 || g.caps() || !charges(&g.d, ls.f.Outcome) {
 			continue
 		}
 		before := ls.charged(gi)
@@ -211,8 +211,8 @@ func (l *lane) correct(ls *Lease, used map[string]int64) {
 // before now.
 func (l *lane) settleUnanswered(ls *Lease) {
 	at := after(l.now.Mono, l.linger())
-	if ls.sent != 0 {
-		at = max(after(ls.sent, l.linger()), l.now.Mono)
+	if sent := ls.sent(); sent != 0 {
+		at = max(after(sent, l.linger()), l.now.Mono)
 	}
 	if at == l.now.Mono {
 		l.settle(ls, l.now, ls.f)
@@ -247,7 +247,7 @@ func (ls *Lease) charged(gate int) int64 {
 	if ls.rare != nil && ls.rare.used != nil {
 		return ls.rare.used[gate]
 	}
-	return ls.cost[gate]
+	return ls.wait.Cost[gate]
 }
 
 // neverWent is the end of a function that has forgotten its lease: nothing was sent,
@@ -277,12 +277,12 @@ func (l *lane) freeSlots(ls *Lease) {
 		}
 	}
 	for i, g := range l.pools {
-		if ls.cost[ls.route.pool+i] != 0 {
+		if ls.wait.Cost[ls.route.pool+i] != 0 {
 			g.free()
 		}
 	}
 	for i, g := range ls.route.limits {
-		if n := ls.cost[ls.route.skip+i]; n != 0 && g.caps() {
+		if n := ls.wait.Cost[ls.route.skip+i]; n != 0 && g.caps() {
 			g.rule.Settle(instant(ls.granted), l.now, n, n)
 			l.settleThere(ls, i, l.now.Mono, n)
 			l.q.Touch(&g.Gate)
@@ -309,7 +309,7 @@ func (l *lane) giveBack(ls *Lease) {
 		}
 	}
 	for i, g := range ls.route.limits {
-		if n := ls.cost[ls.route.skip+i]; n != 0 && !g.caps() {
+		if n := ls.wait.Cost[ls.route.skip+i]; n != 0 && !g.caps() {
 			g.rule.GiveBack(instant(ls.granted), l.now, n)
 			g.told.went -= n
 			l.q.Touch(&g.Gate)

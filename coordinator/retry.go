@@ -62,7 +62,7 @@ func (w *walk) again(ls *Lease, err error) *Error {
 			w.failing().keysTried++
 		} else {
 			l.budget.retried(l.now.Mono)
-			w.root.failing().retried++
+			w.counter().rarely().retried++
 		}
 	}
 	var drop func()
@@ -95,7 +95,7 @@ func (l *lane) mayRetry(w *walk) (backoff, may bool) {
 	case provider.Failed:
 		backoff, may = true, w.call.Replayable || w.last.unsent
 	}
-	may = may && !l.b.Off && w.root.retries() < l.b.Attempts-1 && l.budget.allows(l.now.Mono, l.b.Budget)
+	may = may && !l.b.Off && w.counter().retried() < l.b.Attempts-1 && l.budget.allows(l.now.Mono, l.b.Budget)
 	return backoff, may
 }
 

@@ -118,17 +118,12 @@ func (s *shadow) copyParts(l *lane, id routeKey) {
 // or now.
 func (s *shadow) copyOut(l *lane) map[*Lease]*Lease {
 	leases := make(map[*Lease]*Lease)
-	for x := l.oldest; x != nil; x = x.newer {
+	for i, x := range l.out {
 		ls := s.copyLease(l, x)
 		leases[x] = ls
 		ls.route.goes(1)
-		s.lane.out++
-		if ls.older = s.newest; ls.older == nil {
-			s.oldest = ls
-		} else {
-			ls.older.newer = ls
-		}
-		s.newest = ls
+		ls.at = int32(i)
+		s.lane.out = append(s.lane.out, ls)
 		s.out = append(s.out, due{max(x.granted+s.trip, s.now.Mono), ls})
 	}
 	slices.SortStableFunc(s.out, func(a, b due) int { return int(a.at - b.at) })
@@ -137,11 +132,10 @@ func (s *shadow) copyOut(l *lane) map[*Lease]*Lease {
 
 func (s *shadow) copyLease(l *lane, x *Lease) *Lease {
 	r := s.routeLike(l, x.route.routeKey)
-	w := &walk{steps: steps{call: x.walk.call, l: s.lane}}
-	ls := &Lease{terms: terms{l: s.lane, walk: w, route: r, cost: l.onRoute(r, x, x.cost),
-		granted: x.granted, sent: x.sent, settled: x.settled, state: x.state, early: x.early, all: x.all, f: x.f}}
+	ls := &Lease{terms: terms{l: s.lane, route: r, wait: queue.Waiter{Cost: l.onRoute(r, x, x.wait.Cost)},
+		granted: x.granted, settled: x.settled, state: x.state, early: x.early, all: x.all, f: x.f}}
 	if x.rare != nil {
-		ls.rare = &rare{arrived: x.rare.arrived, used: l.onRoute(r, x, x.rare.used)}
+		ls.rare = &rare{sent: x.rare.sent, arrived: x.rare.arrived, used: l.onRoute(r, x, x.rare.used)}
 	}
 	return ls
 }
@@ -211,10 +205,11 @@ func (s *shadow) copyBreaker(l *lane, leases map[*Lease]*Lease) {
 
 func (s *shadow) copyWaiting(l *lane) {
 	for _, x := range l.waiters() {
-		w := &walk{steps: steps{call: x.walk.call, l: s.lane, place: x.walk.place}} // its own goroutine goes on with the real one
-		ls := &Lease{terms: terms{l: s.lane, walk: w, route: s.routeLike(l, x.route.routeKey), cost: x.cost, wait: &wait{deadline: x.wait.deadline}}}
-		for _, o := range x.wait.options {
-			ls.wait.options = append(ls.wait.options, &option{route: s.routeLike(l, o.route.routeKey), cost: o.cost})
+		ls := &Lease{terms: terms{l: s.lane, route: s.routeLike(l, x.route.routeKey), flow: x.flow, priority: x.priority,
+			wait: queue.Waiter{Cost: x.wait.Cost, Deadline: x.wait.Deadline}}}
+		ls.wait.Keep(x.wait.Place())
+		for _, o := range x.options() {
+			ls.rarely().options = append(ls.rarely().options, &option{route: s.routeLike(l, o.route.routeKey), Waiter: queue.Waiter{Cost: o.Cost}})
 		}
 		s.line(ls)
 	}

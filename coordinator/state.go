@@ -112,16 +112,16 @@ func (l *lane) state() State {
 	l.lock()
 	defer func() { l.tell(l.unlock()) }()
 	s := State{
-		Provider: l.slug, At: l.wall(), Ledger: l.c.ledgerState(), Queue: l.queueState(), InFlight: l.out, RoundTrip: l.trips.median(),
+		Provider: l.slug, At: l.wall(), Ledger: l.c.ledgerState(), Queue: l.queueState(), InFlight: len(l.out), RoundTrip: l.trips.median(),
 		Granted: l.counts.granted, Retries: l.counts.retries, Ignored: l.counts.ignored, Lingering: l.lingering(),
 		Outcomes: l.counts.byOutcome(), Refused: maps.Clone(l.counts.refusals),
 		Lately: l.lastMinute(), Decisions: l.decisions(), RetryBudget: l.budget.left(l.now.Mono, l.b.Budget),
 	}
-	if l.oldest != nil {
-		s.OldestOut = l.now.Mono - l.oldest.granted
+	for _, ls := range l.out {
+		s.OldestOut = max(s.OldestOut, l.now.Mono-ls.granted)
 	}
 	if w := l.q.Oldest(); w != nil {
-		s.Oldest = l.now.Mono - w.Owner.(*Lease).wait.since
+		s.Oldest = l.now.Mono - w.Owner.(*Lease).granted
 	}
 	bs, until := l.breaker.State(l.clock())
 	s.Breaker = BreakerState{State: string(bs), Failures: l.breaker.Failures(), Until: until}

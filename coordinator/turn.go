@@ -97,7 +97,7 @@ func (l *lane) hand() {
 		}
 		for w := l.q.Expired(l.now.Mono); w != nil; w = l.q.Expired(l.now.Mono) {
 			ls := w.Owner.(*Lease)
-			at, by := l.opensFor(ls, ls.wait.options)
+			at, by := l.opensFor(ls, ls.options())
 			l.refuse(ls, l.tooLate(ls, at, by))
 		}
 		l.q.Hand(l.now.Mono, l.goes)
@@ -111,7 +111,7 @@ func (l *lane) goes(w *queue.Waiter) {
 	ls := w.Owner.(*Lease)
 	l.unline(ls, w)
 	l.take(ls)
-	ls.wait.ready <- struct{}{} // has room for the one message that it ever gets
+	ls.ready <- struct{}{} // has room for the one message that it ever gets
 }
 
 // take is the instant of going.
@@ -123,7 +123,7 @@ func (l *lane) take(ls *Lease) {
 		clock = l.clock()
 	}
 	ls.token = l.breaker.Take(clock)
-	r, cost := ls.route, ls.cost
+	r, cost := ls.route, ls.wait.Cost
 	for i, p := range r.pauses {
 		if cost[i+1] != 0 {
 			p.take(ls)
@@ -146,7 +146,7 @@ func (l *lane) take(ls *Lease) {
 	if l.tells {
 		l.marks(ls)
 	}
-	if outer := ls.walk.outer.slot(); outer != nil {
+	if outer := ls.outer().slot(); outer != nil {
 		ls.rarely().rides = outer
 		outer.rarely().riders++
 	}
@@ -154,13 +154,8 @@ func (l *lane) take(ls *Lease) {
 	if len(l.keys) > 0 {
 		l.used(ls.route.key)
 	}
-	l.out++
-	if ls.older = l.newest; ls.older == nil {
-		l.oldest = ls
-	} else {
-		ls.older.newer = ls
-	}
-	l.newest = ls
+	ls.at = int32(len(l.out))
+	l.out = append(l.out, ls)
 	if r.shared != nil && ls.asks() {
 		l.asking(ls)
 		return

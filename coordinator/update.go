@@ -171,34 +171,37 @@ func sameNumbers(a, b provider.Limit) bool {
 // reenter puts a call that has waited back into the queue, on its route as it is
 // now.
 func (l *lane) reenter(ls *Lease) {
-	call := ls.walk.call
-	ls.route = l.route(call.Endpoint, call.Key)
-	ls.cost = l.costFor(ls.walk, ls.route)
-	heavy := ls.route.tooHeavy(ls.cost)
-	if l.pooled(&call) {
-		if ls.wait.options, heavy = l.options(ls.walk); len(ls.wait.options) > 0 {
-			heavy = nil
-			ls.route, ls.cost = ls.wait.options[0].route, ls.wait.options[0].cost
+	endpoint := ls.route.endpoint
+	ls.route = l.route(endpoint, ls.route.key)
+	ls.wait.Cost = l.costFor(ls, ls.route)
+	heavy, cost := ls.route.tooHeavy(ls.wait.Cost), ls.wait.Cost
+	if len(l.keys) > 0 && ls.route.key == "" {
+		x := ls.rarely()
+		if x.options, heavy = l.options(ls, endpoint); len(x.options) > 0 {
+			heavy, cost = nil, x.options[0].Cost
 		}
 	}
 	var e *Error
 	switch {
-	case len(l.t.Off) > 0 && !l.t.Switched(call.Endpoint):
-		e = l.refusal(ls, ReasonInvalid, switchedOff(call.Endpoint), 0)
+	case len(l.t.Off) > 0 && !l.t.Switched(endpoint):
+		e = l.refusal(ls, ReasonInvalid, switchedOff(endpoint), 0)
 	case heavy != nil:
-		e = l.tooHeavy(ls.walk, ls, heavy)
-	case free(ls.cost): // nothing is left that it could wait for
-		ls.wait.options = nil
+		e = l.tooHeavy(ls, heavy)
+	case free(cost): // nothing is left that it could wait for
+		if all := ls.options(); len(all) > 0 {
+			ls.route, ls.wait.Cost, ls.rare.options = all[0].route, cost, nil
+		}
 		l.take(ls)
-		ls.wait.ready <- struct{}{}
+		ls.ready <- struct{}{}
 		return
 	default:
 		l.line(ls)
 		return
 	}
-	ls.wait.options = nil
-	ls.state, ls.wait.refusal = refused, e
-	ls.wait.ready <- struct{}{}
+	x := ls.rarely()
+	x.options, x.refusal = nil, e
+	ls.state = refused
+	ls.ready <- struct{}{}
 }
 
 func free(cost []int64) bool {

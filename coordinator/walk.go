@@ -39,7 +39,7 @@ type Call struct {
 // in-flight slot that its caller has. A panic or runtime.Goexit in fn settles the
 // call as canceled and goes on.
 func (c *Coordinator) Do(ctx context.Context, call Call, fn func(context.Context) error) error {
-	w := newWalk(ctx, call)
+	w := walk{ctx: ctx, call: call}
 	err := w.begin(c)
 	if err == nil && fn == nil {
 		err = w.invalid("the function is nil")
@@ -48,18 +48,18 @@ func (c *Coordinator) Do(ctx context.Context, call Call, fn func(context.Context
 		return w.refusedBy(c, err)
 	}
 	for {
-		ls, refusal := w.admit()
-		if refusal != nil {
+		ls := newLease()
+		if refusal := w.admit(ls); refusal != nil {
 			return w.refusedBy(c, w.final(refusal))
 		}
 		err := w.attempt(ls, fn)
 		if err == nil {
-			c.traces.end(w, nil)
-			w.reuse()
+			c.traces.end(&w, nil)
+			ls.reuse()
 			return nil
 		}
 		if refusal := w.again(ls, err); refusal != nil {
-			c.traces.end(w, refusal)
+			c.traces.end(&w, refusal)
 			return refusal
 		}
 	}
@@ -85,15 +85,20 @@ func Get[T any](ctx context.Context, c *Coordinator, call Call, fn func(context.
 // Acquire returns a lease as soon as the provider will accept a call: for calls
 // that are not a function. It is not retried; the caller reports and releases.
 func (c *Coordinator) Acquire(ctx context.Context, call Call) (*Lease, error) {
-	w := &walk{steps: steps{ctx: ctx, call: call}} // its caller has the lease: never used again
+	x := new(struct { // in one piece; its caller has it: never used again
+		walk  walk
+		lease Lease
+		rare  rare
+	})
+	w, ls := &x.walk, &x.lease
+	w.ctx, w.call, ls.rare = ctx, call, &x.rare
 	if err := w.begin(c); err != nil {
 		return nil, w.refusedBy(c, err)
 	}
-	ls, refusal := w.admit()
-	if refusal != nil {
+	if refusal := w.admit(ls); refusal != nil {
 		return nil, w.refusedBy(c, refusal)
 	}
-	ls.acquired = true
+	ls.rare.walk = w
 	w.attempts = 1
 	return ls, nil
 }
@@ -153,12 +158,12 @@ func (w *walk) attempt(ls *Lease, fn func(context.Context) error) error {
 		ctx = traces.try(w)
 	}
 	tried := ctx
-	if ls.timeout > 0 {
+	if w.timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, ls.timeout)
+		ctx, cancel = context.WithTimeout(ctx, w.timeout)
 		defer cancel()
 	}
-	ls.ctx, ls.running = &leaseContext{ctx, ls, w.life}, true
+	ls.ctx, ls.running = &leaseContext{ctx, ls, ls.number()}, true
 	err := fn(ls.ctx)
 	f := w.classify(ls, err)
 	l := ls.l

@@ -10,5 +10,8 @@ func (q *Queue) Arrive() uint64 {
 // Keep gives w a place that Arrive returned; before Enter.
 func (w *Waiter) Keep(place uint64) { w.seq = place }
 
+// Place is what Keep gave it, or its first Enter; 0: it has none.
+func (w *Waiter) Place() uint64 { return w.seq }
+
 // Rule returns what the gate asks.
 func (g *Gate) Rule() Rule { return g.rule }
