@@ -22,14 +22,14 @@ func at(d time.Duration) limit.Now { return limit.Now{Mono: d, Wall: d} }
 // What is held, what counts, and when units come back.
 func ExampleRule_Usage() {
 	r := rule(provider.Limit{Name: "minute", Max: 3, Per: "1m"})
-	fmt.Println("at most", r.Heaviest(), "per", r.Window(), "- counted as sent:", r.Sent(), "- by dates:", r.Aligned())
+	fmt.Println("at most", r.Heaviest(), "per", r.Window(), "- counted as sent:", r.Sent(), "- by dates:", r.Aligned(), "- a cap:", r.InFlight())
 	r.Take(at(0), 2)
 	fmt.Println(r.Usage(at(0)), r.Held(), r.Idle(at(0)))
 	r.Settle(at(0), at(time.Second), 2, 2) // the answer came after a second
 	fmt.Println(r.Usage(at(2 * time.Second)))
 	fmt.Println(r.Idle(at(time.Hour)))
 	// Output:
-	// at most 3 per 1m0s - counted as sent: false - by dates: false
+	// at most 3 per 1m0s - counted as sent: false - by dates: false - a cap: false
 	// {0 2 0s} 2 false
 	// {2 0 1m1.000000001s}
 	// true
