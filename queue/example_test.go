@@ -118,10 +118,10 @@ func ExampleWaiter_Keep() {
 	q.Enter(0, again, route, f)
 	t.next = 0
 	q.Touch(g)
-	q.Hand(0, func(w *queue.Waiter) { fmt.Println(w.Owner) })
+	q.Hand(0, func(w *queue.Waiter) { fmt.Println(w.Place(), w.Owner) })
 	// Output:
-	// again
-	// later
+	// 1 again
+	// 2 later
 }
 
 // What other queues take turns at is shared.
