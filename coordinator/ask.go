@@ -53,11 +53,11 @@ const (
 // share gives a gate its part in the ledger, where its limit is shared.
 func (g *limitGate) share() {
 	led := g.l.c.ledger
-	if led == nil || !g.l.c.settings.Shares(g.d) {
+	if led == nil || !g.l.c.settings.Shares(*g.d) {
 		g.shared = nil
 		return
 	}
-	counter := ledger.NewCounter(g.l.slug, g.d, g.endpoint, g.key)
+	counter := ledger.NewCounter(g.l.slug, *g.d, g.endpoint, g.key)
 	if g.shared == nil {
 		g.shared = &shared{room: -1}
 	}

@@ -115,7 +115,7 @@ func (l *lane) costOf(r *route, named map[string]int64) []int64 {
 	return cost
 }
 
-func unitCost(d provider.Limit, named, declared map[string]int64) int64 {
+func unitCost(d *provider.Limit, named, declared map[string]int64) int64 {
 	if d.Algorithm == provider.InFlight {
 		return 1
 	}

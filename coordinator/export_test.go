@@ -33,7 +33,7 @@ func (c *Coordinator) Parts(slug string) int {
 	l := (*c.lanes.Load())[slug]
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.parts) + len(l.routes)
+	return len(l.parts) + len(l.routes) + len(l.asleep)
 }
 
 // HoldLane runs f while the lane's lock is held, then gives a lease back under the
@@ -63,4 +63,12 @@ func (c *Coordinator) Rehearse(trip time.Duration, demands ...Demand) (at []time
 	r.went = func(x time.Duration, _ *queue.Gate) { at = append(at, start.Add(x)) }
 	r.run()
 	return at
+}
+
+// Asleep is how many keys and endpoints of a lane sleep.
+func (c *Coordinator) Asleep(slug string) int {
+	l := (*c.lanes.Load())[slug]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.asleep)
 }

@@ -37,24 +37,27 @@ type limitGate struct {
 	queue.Gate
 	l         *lane
 	rule      *limit.Rule
-	d         provider.Limit
-	key       string        // whose limit it is; "": no key's
-	endpoint  string        // the same
-	notBefore time.Duration // told: a spent quota
-	spentAt   time.Duration // when that was
-	trial     time.Duration // without a told reset: the last guess
-	told      told          // what answers say is left
-	skew      time.Duration // of the provider's clock, where the rule follows dates
-	declared  int64         // the largest cost under the declared size
-	learned   int64         // the told size in force; 0: the declared one
-	maxUntil  time.Duration // for so long
-	shared    *shared       // its part in the ledger; nil: none
+	d         *provider.Limit // in force; shared with gates of other keys: nobody writes to it
+	key       string          // whose limit it is; "": no key's
+	endpoint  string          // the same
+	notBefore time.Duration   // told: a spent quota
+	spentAt   time.Duration   // when that was
+	trial     time.Duration   // without a told reset: the last guess
+	told      told            // what answers say is left
+	skew      time.Duration   // of the provider's clock, where the rule follows dates
+	declared  int64           // the largest cost under the declared size
+	learned   int64           // the told size in force; 0: the declared one
+	maxUntil  time.Duration   // for so long
+	shared    *shared         // its part in the ledger; nil: none
 }
 
 // newLimitGate makes the gate of a limit, of an endpoint and a key as far as its scope
-// names them.
-func (l *lane) newLimitGate(d provider.Limit, endpoint, key string) *limitGate {
-	g := &limitGate{l: l, d: d.OfKey(key), endpoint: endpoint, key: key, rule: l.freshRule(d, key).Fresh()}
+// names them. What it counts is in rule; nil: nothing yet.
+func (l *lane) newLimitGate(d *provider.Limit, id partKey, rule *limit.Rule) *limitGate {
+	if rule == nil {
+		rule = l.freshRule(d, id.key).Fresh()
+	}
+	g := &limitGate{l: l, d: ofKey(d, id.key), endpoint: id.endpoint, key: id.key, rule: rule}
 	g.declared = g.rule.Heaviest()
 	g.share()
 	g.Init(g, g.answers())
@@ -64,8 +67,17 @@ func (l *lane) newLimitGate(d provider.Limit, endpoint, key string) *limitGate {
 // caps tells that the limit caps what is in flight.
 func (g *limitGate) caps() bool { return g.rule.InFlight() }
 
+// ofKey is the limit as it is for a key.
+func ofKey(d *provider.Limit, key string) *provider.Limit {
+	if _, own := d.Keys[key]; own {
+		x := d.OfKey(key)
+		return &x
+	}
+	return d
+}
+
 // freshRule is an empty rule of a limit, to be copied by Fresh.
-func (l *lane) freshRule(d provider.Limit, key string) *limit.Rule {
+func (l *lane) freshRule(d *provider.Limit, key string) *limit.Rule {
 	if _, own := d.Keys[key]; own {
 		return l.fresh[ruleName(d, key)]
 	}
@@ -73,7 +85,7 @@ func (l *lane) freshRule(d provider.Limit, key string) *limit.Rule {
 }
 
 // ruleName names the rule of a limit for a key that has a size of its own.
-func ruleName(d provider.Limit, key string) string { return d.Name + "\x00" + key }
+func ruleName(d *provider.Limit, key string) string { return d.Name + "\x00" + key }
 
 // answers tells that Never of this limit means: until an answer, which is near, as
 // all calls need it.
@@ -99,9 +111,7 @@ func (g *limitGate) Look(now time.Duration, n int64) time.Duration {
 // soonest is Look as a lower bound: what is out may be given back, and then what an
 // answer said is left holds no more.
 func (g *limitGate) soonest(now time.Duration, n int64) time.Duration {
-	if g.learned != 0 && now >= g.maxUntil {
-		g.resize(g.d.Max)
-	}
+	g.unlearn(now)
 	at := g.rule.Look(g.l.now, n)
 	if g.learned != 0 && at > g.maxUntil {
 		at = max(g.maxUntil, now) // its declared size is back by then
@@ -114,6 +124,13 @@ func (g *limitGate) soonest(now time.Duration, n int64) time.Duration {
 		at = max(at, g.opensThere(now, n))
 	}
 	return at
+}
+
+// unlearn puts the declared size back when the told one is over.
+func (g *limitGate) unlearn(now time.Duration) {
+	if g.learned != 0 && now >= g.maxUntil {
+		g.resize(g.d.Max)
+	}
 }
 
 // spent closes the limit: until the told reset, else until the next boundary of
@@ -149,13 +166,17 @@ func (g *limitGate) over(said time.Duration) time.Duration {
 	return after(said, w+1)
 }
 
-// idle tells that the gate is as good as a new one.
-func (g *limitGate) idle(now limit.Now) bool {
-	if x := g.shared; x != nil && (x.asked > 0 || x.before > now.Mono || x.share.until > now.Mono) {
+// quiet tells that nothing is known of the limit that its rule does not count.
+func (g *limitGate) quiet(now time.Duration) bool {
+	if x := g.shared; x != nil && (x.asked > 0 || x.before > now || x.share.until > now) {
 		return false
 	}
-	return g.notBefore <= now.Mono && g.told.until <= now.Mono && g.learned == 0 && !g.Waiting() && g.rule.Idle(now)
+	g.unlearn(now)
+	return g.notBefore <= now && g.told.until <= now && g.learned == 0 && !g.Waiting()
 }
+
+// maySleep tells that the rule is all that a quiet gate would be missed for.
+func (g *limitGate) maySleep() bool { return g.shared == nil && g.trial == 0 && g.rule.Held() == 0 }
 
 // pauseOf is the pause of a scope: the provider's where the call has no such part.
 func (r *route) pauseOf(scope string) *pauseGate {

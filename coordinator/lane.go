@@ -41,13 +41,16 @@ type lane struct {
 	breaker  *breaker.Breaker
 	door     doorGate
 	pause    pauseGate
-	pools    []*poolGate           // of its category, of all
-	general  map[string]*limitGate // scope provider, by limit name
-	parts    map[partKey]*part     // keys, endpoints, and both
+	pools    []*poolGate       // of its category, of all
+	general  []*limitGate      // of scope provider, by limit; nil: another scope
+	parts    map[partKey]*part // keys, endpoints, and both
 	routes   map[routeKey]*route
 	plain    *route   // of calls without key and endpoint
 	keyed    []*route // those that may be forgotten
 	sweep    int      // the next of keyed to look at
+	asleep   map[partKey]*sleeper
+	naps     []nap    // of those
+	nap      int      // the next of them to look at
 	later    []*later // heap: settlements to come
 	trips    trips
 	budget   budget
@@ -113,14 +116,15 @@ func (l *lane) declare(t provider.Throttle) error {
 			return fmt.Errorf("limit %q: %w", d.Name, err)
 		}
 		for key := range d.Keys {
-			if fresh[ruleName(d, key)], err = limit.New(d.OfKey(key)); err != nil {
+			if fresh[ruleName(&d, key)], err = limit.New(d.OfKey(key)); err != nil {
 				return fmt.Errorf("limit %q of key %s: %w", d.Name, key, err)
 			}
 		}
 	}
 	l.fresh = fresh
+	old := l.limits
 	l.p.Throttle, l.t, l.limits = t, t.WithDefaults(), limits
-	l.renew()
+	l.renew(old)
 	return nil
 }
 

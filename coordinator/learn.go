@@ -273,7 +273,7 @@ func (g *limitGate) resize(size int64) {
 // fit gives the rule the size that is in force: the learned or the declared one, and no
 // more than this process's share while the ledger does not answer.
 func (g *limitGate) fit() bool {
-	d := g.d
+	d := *g.d
 	d.Max = g.maxNow()
 	if d.Algorithm == provider.TokenBucket && d.Burst > 0 {
 		d.Burst = min(d.Burst, d.Max)

@@ -142,7 +142,7 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 				charged = max(used, 0)
 			}
 		}
-		if len(g.d.Charges) > 0 && (!f.Unanswered || l.isBad(&g.d)) && !charges(&g.d, f.Outcome) {
+		if len(g.d.Charges) > 0 && (!f.Unanswered || l.isBad(g.d)) && !charges(g.d, f.Outcome) {
 			charged = 0
 		}
 		if charged != n {
@@ -195,7 +195,7 @@ func (l *lane) correct(ls *Lease, used map[string]int64) {
 	for i, g := range ls.route.limits {
 		gi := ls.route.skip + i
 		n, told := used[g.d.Unit]
-		if !told || ls.wait.Cost[gi] == 0 || g.caps() || !charges(&g.d, ls.f.Outcome) {
+		if !told || ls.wait.Cost[gi] == 0 || g.caps() || !charges(g.d, ls.f.Outcome) {
 			continue
 		}
 		before := ls.charged(gi)

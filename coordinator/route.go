@@ -26,6 +26,8 @@ type route struct {
 	skip   int     // and before the limits
 	cost   []int64 // of a call that names no cost, by gate
 	parts  []*part
+	out    int           // calls that are out
+	wait   int           // calls that wait
 	used   time.Duration // last asked for
 	rest   time.Duration // how long it is kept unused, at least
 }
@@ -37,23 +39,26 @@ const keepUnused = time.Minute
 // partKey names a scope smaller than the provider: one of the two may be empty.
 type partKey struct{ endpoint, key string }
 
-// part is the state of one key, one endpoint, or both: forgotten when idle.
+// part is the state of one key, one endpoint, or both: it sleeps when nobody uses it
+// (see asleep.go), and is forgotten when idle.
 type part struct {
 	id     partKey
-	pause  *pauseGate // nil where both are named
-	limits map[string]*limitGate
-	refs   int // routes
-	out    int // calls that are out
-	wait   int // calls that wait
+	pause  *pauseGate   // nil where both are named
+	limits []*limitGate // by limit; nil: none of its routes needs it
+	refs   int          // routes
+	out    int          // calls that are out
+	wait   int          // calls that wait
 }
 
 func (r *route) goes(n int) {
+	r.out += n
 	for _, pt := range r.parts {
 		pt.out += n
 	}
 }
 
 func (r *route) waits(n int) {
+	r.wait += n
 	for _, pt := range r.parts {
 		pt.wait += n
 	}
@@ -65,6 +70,9 @@ func (l *lane) route(endpoint, key string) *route {
 	if len(l.keyed) > 0 {
 		l.forgetIdle()
 	}
+	if len(l.naps) > 0 {
+		l.forgetSleepers()
+	}
 	if endpoint == "" && key == "" {
 		return l.plain
 	}
@@ -74,8 +82,8 @@ func (l *lane) route(endpoint, key string) *route {
 		r = l.newRoute(id)
 		r.rest = keepUnused
 		for _, pt := range r.parts {
-			if len(pt.limits) > 0 {
-				r.rest = 0 // until its longest window is over: see idle
+			if slices.ContainsFunc(pt.limits, func(g *limitGate) bool { return g != nil }) {
+				r.rest = 0 // until its longest window is over
 			}
 		}
 		if slices.Contains(l.keys, key) {
@@ -101,11 +109,12 @@ func (l *lane) newRoute(id routeKey) *route {
 	instead := slices.ContainsFunc(l.limits, func(d provider.Limit) bool {
 		return d.Instead && slices.Contains(d.Endpoints, id.endpoint)
 	})
-	for _, d := range l.limits {
-		if len(d.Endpoints) == 0 && instead && !l.isBad(&d) || len(d.Endpoints) > 0 && !slices.Contains(d.Endpoints, id.endpoint) {
+	for i := range l.limits {
+		d := &l.limits[i]
+		if len(d.Endpoints) == 0 && instead && !l.isBad(d) || len(d.Endpoints) > 0 && !slices.Contains(d.Endpoints, id.endpoint) {
 			continue
 		}
-		g := l.gateOf(r, d)
+		g := l.gateOf(r, i)
 		if g.shared != nil {
 			r.shared = append(r.shared, len(r.limits))
 		}
@@ -134,20 +143,23 @@ func (l *lane) isBad(d *provider.Limit) bool {
 }
 
 // gateOf returns the gate of a limit for a route, by the limit's scope.
-func (l *lane) gateOf(r *route, d provider.Limit) *limitGate {
-	limits, endpoint, key := l.general, "", ""
+func (l *lane) gateOf(r *route, i int) *limitGate {
+	limits, d, id := l.general, &l.limits[i], partKey{}
 	switch d.Scope {
 	case provider.ScopeKey:
-		limits, key = l.partOf(r, partKey{key: r.key}).limits, r.key
+		id.key = r.key
 	case provider.ScopeEndpoint:
-		limits, endpoint = l.partOf(r, partKey{endpoint: r.endpoint}).limits, r.endpoint
+		id.endpoint = r.endpoint
 	case provider.ScopeKeyEndpoint:
-		limits, endpoint, key = l.partOf(r, partKey{r.endpoint, r.key}).limits, r.endpoint, r.key
+		id = partKey{r.endpoint, r.key}
 	}
-	g := limits[d.Name]
+	if d.Scope != provider.ScopeProvider {
+		limits = l.partOf(r, id).limits
+	}
+	g := limits[i]
 	if g == nil {
-		g = l.newLimitGate(d, endpoint, key)
-		limits[d.Name] = g
+		g = l.newLimitGate(d, id, nil)
+		limits[i] = g
 	}
 	l.aligned = l.aligned || g.rule.Aligned()
 	return g
@@ -156,7 +168,7 @@ func (l *lane) gateOf(r *route, d provider.Limit) *limitGate {
 func (l *lane) partOf(r *route, id partKey) *part {
 	pt := l.parts[id]
 	if pt == nil {
-		pt = &part{id: id, limits: make(map[string]*limitGate)}
+		pt = &part{id: id, limits: make([]*limitGate, len(l.limits))}
 		switch {
 		case id.key == "":
 			pt.pause = new(pauseGate)
@@ -165,6 +177,7 @@ func (l *lane) partOf(r *route, id partKey) *part {
 			pt.pause = new(pauseGate)
 			pt.pause.init(l, provider.ScopeKey, id.key)
 		}
+		l.rouse(pt)
 		l.parts[id] = pt
 	}
 	if !slices.Contains(r.parts, pt) {
@@ -174,15 +187,15 @@ func (l *lane) partOf(r *route, id partKey) *part {
 	return pt
 }
 
-// forgetIdle looks at two routes and drops those that are as good as new.
+// forgetIdle looks at two routes and drops those that nobody would miss.
 func (l *lane) forgetIdle() {
 	for range min(2, len(l.keyed)) {
 		l.sweep %= len(l.keyed)
-		if r := l.keyed[l.sweep]; !l.idle(r) {
+		if r := l.keyed[l.sweep]; !l.mayDrop(r) {
 			l.sweep++
 			continue
 		}
-		l.forget(l.keyed[l.sweep])
+		l.drop(l.keyed[l.sweep])
 		last := len(l.keyed) - 1
 		l.keyed[l.sweep] = l.keyed[last]
 		l.keyed[last] = nil
@@ -194,28 +207,12 @@ func (l *lane) forgetIdle() {
 	}
 }
 
-func (l *lane) idle(r *route) bool {
-	if l.now.Mono-r.used < r.rest {
-		return false
-	}
-	for _, pt := range r.parts {
-		if pt.out+pt.wait > 0 || pt.pause != nil && !pt.pause.idle(l.now.Mono, l.now.Mono-r.used) {
-			return false
-		}
-		for _, g := range pt.limits {
-			if !g.idle(l.now) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func (l *lane) forget(r *route) {
+func (l *lane) drop(r *route) {
 	delete(l.routes, r.routeKey)
 	for _, pt := range r.parts {
 		if pt.refs--; pt.refs == 0 {
 			delete(l.parts, pt.id)
+			l.sleep(pt)
 		}
 	}
 }

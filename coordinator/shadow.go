@@ -30,7 +30,7 @@ func (l *lane) shadow(trip time.Duration) *shadow {
 	s := &shadow{trip: trip, lane: &lane{
 		c: &Coordinator{origin: l.c.origin}, slug: l.slug, endpoints: l.endpoints,
 		wallTime: l.wall(), wallAt: l.now.Mono, now: l.now, p: l.p, t: l.t, b: l.b, limits: l.limits, fresh: l.fresh, base: l.base,
-		counts: counts{admitted: make([]int64, len(l.endpoints)+1)}, general: make(map[string]*limitGate), parts: make(map[partKey]*part), routes: make(map[routeKey]*route),
+		counts: counts{admitted: make([]int64, len(l.endpoints)+1)}, general: make([]*limitGate, len(l.general)), parts: make(map[partKey]*part), routes: make(map[routeKey]*route),
 		trips: l.trips, budget: l.budget, skew: l.skew, keys: l.keys, turn: l.turn, aligned: l.aligned, guessed: l.guessed, timerAt: queue.Never,
 	}}
 	s.door.l = s.lane
@@ -40,9 +40,7 @@ func (l *lane) shadow(trip time.Duration) *shadow {
 	for _, g := range l.pools { // what other lanes hold they hold
 		s.pools = append(s.pools, newPoolGate(s.lane, &pool{name: g.p.name, size: g.p.size, used: g.p.used}))
 	}
-	for name, g := range l.general {
-		s.general[name] = s.likeLimit(g)
-	}
+	s.likeLimits(s.general, l.general)
 	s.copyParts(l, routeKey{}) // what counts by key or endpoint counts those without as one
 	s.plain = s.newRoute(routeKey{})
 	leases := s.copyOut(l)
@@ -58,6 +56,14 @@ func (p *pauseGate) like(x *pauseGate) {
 	p.on, p.until, p.began, p.why, p.detail = x.on, x.until, x.began, x.why, x.detail
 	p.floor, p.refused, p.pace, p.told, p.unsettled = x.floor, x.refused, x.pace, x.told, x.unsettled
 	p.unauthorized, p.warm, p.last = x.unauthorized, x.warm, x.last
+}
+
+func (l *lane) likeLimits(to, from []*limitGate) {
+	for i, g := range from {
+		if g != nil {
+			to[i] = l.likeLimit(g)
+		}
+	}
 }
 
 // likeLimit is a gate with the same history.
@@ -101,6 +107,10 @@ func (s *shadow) routeLike(l *lane, id routeKey) *route {
 func (s *shadow) copyParts(l *lane, id routeKey) {
 	for _, part := range []partKey{{endpoint: id.endpoint}, {key: id.key}, {id.endpoint, id.key}} {
 		x := l.parts[part]
+		if x == nil && l.asleep[part] != nil {
+			l.route(part.endpoint, part.key) // wakes it
+			x = l.parts[part]
+		}
 		if x == nil || s.parts[part] != nil {
 			continue
 		}
@@ -108,9 +118,7 @@ func (s *shadow) copyParts(l *lane, id routeKey) {
 		if x.pause != nil {
 			pt.pause.like(x.pause)
 		}
-		for name, g := range x.limits {
-			pt.limits[name] = s.likeLimit(g)
-		}
+		s.likeLimits(pt.limits, x.limits)
 	}
 }
 
@@ -160,10 +168,10 @@ func (l *lane) onRoute(r *route, x *Lease, units []int64) []int64 {
 
 // inForce tells that calls of a route are counted by g still.
 func (l *lane) inForce(r *route, g *limitGate) bool {
-	if l.general[g.d.Name] == g {
+	if slices.Contains(l.general, g) {
 		return true
 	}
-	return slices.ContainsFunc(r.parts, func(pt *part) bool { return l.parts[pt.id] == pt && pt.limits[g.d.Name] == g })
+	return slices.ContainsFunc(r.parts, func(pt *part) bool { return l.parts[pt.id] == pt && slices.Contains(pt.limits, g) })
 }
 
 func (s *shadow) copyLater(l *lane, leases map[*Lease]*Lease) {

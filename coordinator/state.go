@@ -128,11 +128,7 @@ func (l *lane) state() State {
 	if l.breaker == nil {
 		s.Breaker.State = "off"
 	}
-	for _, d := range l.limits {
-		if g := l.general[d.Name]; g != nil {
-			s.Limits = append(s.Limits, *g.state())
-		}
-	}
+	s.Limits = statesOf(l.general)
 	if p := l.pause.state(); p != nil {
 		s.Pauses = append(s.Pauses, *p)
 	}
@@ -146,7 +142,7 @@ func (l *lane) state() State {
 // partStates fills in endpoints and keys. Of keys there may be very many, and calls
 // wait meanwhile: only those that are shown are told in full.
 func (l *lane) partStates(s *State) {
-	var busy []busyKey
+	var busy busyKeys
 	for id, pt := range l.parts {
 		if pt.pause != nil {
 			if p := pt.pause.state(); p != nil {
@@ -155,35 +151,40 @@ func (l *lane) partStates(s *State) {
 		}
 		switch {
 		case id.key == "" && id.endpoint != "":
-			if limits := l.partLimits(pt); len(limits) > 0 {
-				if s.Endpoints == nil {
-					s.Endpoints = make(map[string][]LimitState)
-				}
-				s.Endpoints[id.endpoint] = limits
+			if limits := statesOf(pt.limits); len(limits) > 0 {
+				s.endpoint(id.endpoint, limits)
 			}
 		case id.endpoint == "" && id.key != "":
-			busy = append(busy, busyKey{id.key, pt, pt.busy()})
+			busy.add(busyKey{alias: id.key, part: pt, share: pt.busy()})
+		}
+	}
+	for _, x := range l.naps {
+		switch id := x.id; {
+		case id.key == "":
+			s.endpoint(id.endpoint, statesOf(l.gatesOf(x.sleeper)))
+		case id.endpoint == "":
+			busy.add(busyKey{alias: id.key, asleep: x.sleeper, share: l.taken(x.sleeper)})
 		}
 	}
 	for _, alias := range l.keys { // whichever was used or not
-		if l.parts[partKey{key: alias}] == nil {
-			busy = append(busy, busyKey{alias: alias})
+		if id := (partKey{key: alias}); l.parts[id] == nil && l.asleep[id] == nil {
+			busy.add(busyKey{alias: alias})
 		}
 	}
-	s.Limits = append(s.Limits, l.unnamed(len(busy) > 0)...)
-	s.KeyCount = len(busy)
-	slices.SortFunc(busy, func(a, b busyKey) int {
-		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.alias, b.alias))
-	})
-	for _, b := range busy[:min(len(busy), shownKeys)] {
+	s.Limits = append(s.Limits, l.unnamed(busy.n > 0)...)
+	s.KeyCount = busy.n
+	for _, b := range busy.most() {
 		k := KeyState{Key: b.alias}
-		if b.part == nil {
-			k.Limits = l.unused(b.alias)
-		} else {
-			k.InFlight, k.Limits = b.part.out, l.partLimits(b.part)
+		switch {
+		case b.part != nil:
+			k.InFlight, k.Limits = b.part.out, statesOf(b.part.limits)
 			if b.part.pause != nil {
 				k.Pause = b.part.pause.state()
 			}
+		case b.asleep != nil:
+			k.Limits = statesOf(l.gatesOf(b.asleep))
+		default:
+			k.Limits = l.unused(b.alias)
 		}
 		s.Keys = append(s.Keys, k)
 	}
@@ -192,26 +193,58 @@ func (l *lane) partStates(s *State) {
 	})
 }
 
-// partLimits are the limits of an endpoint or a key, in the order of declaration.
-func (l *lane) partLimits(pt *part) (limits []LimitState) {
-	for _, d := range l.limits {
-		if g := pt.limits[d.Name]; g != nil {
+// statesOf are the limits that there are, in the order of declaration.
+func statesOf(gates []*limitGate) (limits []LimitState) {
+	for _, g := range gates {
+		if g != nil {
 			limits = append(limits, *g.state())
 		}
 	}
 	return limits
 }
 
-// busyKey is a key by what is taken of it.
+func (s *State) endpoint(name string, limits []LimitState) {
+	if s.Endpoints == nil {
+		s.Endpoints = make(map[string][]LimitState)
+	}
+	s.Endpoints[name] = limits
+}
+
+// busyKey is a key by what is taken of it. It is awake, asleep, or unused.
 type busyKey struct {
-	alias string
-	part  *part // nil: unused
-	share float64
+	alias  string
+	part   *part
+	asleep *sleeper
+	share  float64
+}
+
+// busyKeys are those of very many keys that are shown.
+type busyKeys struct {
+	n   int // of all
+	all []busyKey
+}
+
+func (b *busyKeys) add(k busyKey) {
+	b.n++
+	if b.all = append(b.all, k); len(b.all) == 4*shownKeys {
+		b.all = b.most()
+	}
+}
+
+// most are the busiest.
+func (b *busyKeys) most() []busyKey {
+	slices.SortFunc(b.all, func(a, b busyKey) int {
+		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.alias, b.alias))
+	})
+	return b.all[:min(len(b.all), shownKeys)]
 }
 
 // busy is the largest share taken of a limit, and what is out.
 func (pt *part) busy() (share float64) {
 	for _, g := range pt.limits {
+		if g == nil {
+			continue
+		}
 		u, size := g.usage(), g.maxNow()
 		taken := u.Used + u.Held
 		if g.notBefore <= g.l.now.Mono && g.learned == 0 && g.told.until > g.l.now.Mono {
@@ -224,9 +257,9 @@ func (pt *part) busy() (share float64) {
 
 // unused are the limits of a key that nobody has used, or for long.
 func (l *lane) unused(alias string) (limits []LimitState) {
-	for _, d := range l.limits {
-		if d.Scope == provider.ScopeKey {
-			limits = append(limits, *l.newLimitGate(d, "", alias).state())
+	for i := range l.limits {
+		if d := &l.limits[i]; d.Scope == provider.ScopeKey {
+			limits = append(limits, *l.newLimitGate(d, partKey{key: alias}, nil).state())
 		}
 	}
 	return limits
@@ -283,7 +316,7 @@ func (g *limitGate) state() *LimitState {
 // overridden tells that the limit in force is not the declared one.
 func (g *limitGate) overridden() bool {
 	base, declared := g.l.base[g.d.Name]
-	return !declared || !reflect.DeepEqual(base.OfKey(g.key), g.d)
+	return !declared || !reflect.DeepEqual(base.OfKey(g.key), *g.d)
 }
 
 func (p *pauseGate) state() *PauseState {

@@ -7,8 +7,8 @@ func (l *lane) unnamed(keyed bool) (limits []LimitState) {
 	if pt == nil {
 		return nil
 	}
-	for _, d := range l.limits {
-		if g := pt.limits[d.Name]; g != nil {
+	for _, g := range pt.limits {
+		if g != nil {
 			if s := g.state(); !keyed || s.Used+s.Held > 0 {
 				limits = append(limits, *s)
 			}

@@ -99,33 +99,33 @@ func (l *lane) eachPause(f func(*pauseGate)) {
 }
 
 func (l *lane) eachLimit(f func(*limitGate)) {
-	for _, g := range l.general {
-		f(g)
-	}
-	for _, pt := range l.parts {
-		for _, g := range pt.limits {
-			f(g)
+	each := func(gates []*limitGate) {
+		for _, g := range gates {
+			if g != nil {
+				f(g)
+			}
 		}
+	}
+	each(l.general)
+	for _, pt := range l.parts {
+		each(pt.limits)
 	}
 }
 
 // renew makes gates and routes of l.limits, of what is there already as far as it
 // goes, and has all who wait wait there. declare has tried every limit.
-func (l *lane) renew() {
+func (l *lane) renew(before []provider.Limit) {
 	waiters := l.waiters()
 	for _, ls := range waiters {
 		l.unline(ls, nil)
 	}
-	declared := make(map[string]provider.Limit, len(l.limits))
 	l.aligned = false
-	for _, d := range l.limits {
-		declared[d.Name] = d
-	}
-	l.general = l.renewLimits(l.general, declared)
+	l.renewSleepers(before)
+	l.general = l.renewLimits(l.general)
 	old := l.parts
 	l.parts, l.routes, l.keyed = make(map[partKey]*part), make(map[routeKey]*route), nil
 	for id, pt := range old {
-		pt.limits, pt.refs = l.renewLimits(pt.limits, declared), 0
+		pt.limits, pt.refs = l.renewLimits(pt.limits), 0
 		l.parts[id] = pt
 	}
 	l.plain = l.newRoute(routeKey{})
@@ -139,32 +139,32 @@ func (l *lane) renew() {
 
 // renewLimits puts new numbers into the gates that stay and drops the others: calls
 // in flight settle them still, and nobody asks them any more.
-func (l *lane) renewLimits(gates map[string]*limitGate, declared map[string]provider.Limit) map[string]*limitGate {
-	kept := make(map[string]*limitGate)
-	for name, g := range gates {
-		d, ok := declared[name]
-		if !ok || d.Scope != g.d.Scope {
+func (l *lane) renewLimits(gates []*limitGate) []*limitGate {
+	kept := make([]*limitGate, len(l.limits))
+	for i := range l.limits {
+		all := &l.limits[i]
+		was := slices.IndexFunc(gates, func(g *limitGate) bool { return g != nil && g.d.Name == all.Name && g.d.Scope == all.Scope })
+		if was < 0 {
 			continue
 		}
-		all := d
-		d = d.OfKey(g.key)
+		g, d := gates[was], ofKey(all, gates[was].key)
 		learned := g.learned
 		if !sameNumbers(g.d, d) { // what answers said was of others
 			g.notBefore, g.trial, learned = 0, 0, 0
 			g.told = told{went: g.told.went, mute: g.told.mute}
 		}
-		g.rule, _ = limit.Replace(g.rule, d, l.now)
+		g.rule, _ = limit.Replace(g.rule, *d, l.now)
 		g.d, g.declared, g.learned, g.skew = d, l.freshRule(all, g.key).Heaviest(), 0, 0
 		g.share()
 		if learned != 0 {
 			g.resize(learned)
 		}
-		kept[name] = g
+		kept[i] = g
 	}
 	return kept
 }
 
-func sameNumbers(a, b provider.Limit) bool {
+func sameNumbers(a, b *provider.Limit) bool {
 	return a.Max == b.Max && a.Per == b.Per && a.Zone == b.Zone && a.Anchor == b.Anchor && a.Burst == b.Burst
 }
 
