@@ -62,24 +62,24 @@ type Change struct {
 // Look, Take and Done of a closed breaker allocate nothing, and of one that is Closed
 // Take, and Done of anything but a Failure, use no clock: now may be zero.
 type Breaker struct {
+	// The mirror of gobreaker's state. gobreaker's own State is not a look: it
+	// moves an open breaker on.
+	state   State
+	number  uint64 // of the state: tokens of another one are void
+	off     bool
+	failing bool // gobreaker has counted a failure since the last success
+	changes []Change
+	until   time.Time // of Open: the first instant of a probe
+	passed  int       // probes that succeeded in this half-open state
+	out     probes    // of this half-open state
+	now     time.Time // of the call that runs, for moved
+
 	cb       *gobreaker.CircuitBreaker[struct{}]
 	slug     string
 	timeout  time.Duration
 	failures uint32
 	cooldown time.Duration
 	probes   int
-	off      bool
-
-	// The mirror of gobreaker's state. gobreaker's own State is not a look: it
-	// moves an open breaker on.
-	state   State
-	until   time.Time // of Open: the first instant of a probe
-	passed  int       // probes that succeeded in this half-open state
-	failing bool      // gobreaker has counted a failure since the last success
-
-	out     claims // tokens of this state that have not reported
-	changes []Change
-	now     time.Time // of the call that runs, for moved
 }
 
 // New returns a closed breaker, nil where d.Off. Numbers of d that are 0 or less
@@ -128,7 +128,7 @@ func (b *Breaker) Configure(d provider.Breaker) {
 // and its open state ends as soon as it is asked, which is not before until.
 func (b *Breaker) restart() {
 	b.state, b.failing = Closed, false
-	b.out.clear()
+	b.begin()
 	b.cb = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:          b.slug,
 		MaxRequests:   1,
@@ -162,9 +162,12 @@ func (b *Breaker) enter(s State) {
 		c.Until = b.now.Add(b.cooldown).Add(1)
 	}
 	b.state, b.until, b.passed = s, c.Until, 0
-	b.out.clear()
+	b.begin()
 	b.changes = append(b.changes, c)
 }
+
+// begin voids all tokens that are out.
+func (b *Breaker) begin() { b.number, b.out = b.number+1, nil }
 
 // Closed tells that any call may go: what Look and State would find, without a clock.
 func (b *Breaker) Closed() bool { return b == nil || b.state == Closed }
@@ -186,7 +189,7 @@ func (b *Breaker) Look(now time.Time) (until time.Time, ok bool) {
 	case HalfOpen:
 		// With nothing out there is always room: a Configure to fewer probes than
 		// have passed must not leave it half-open for good.
-		n := b.out.len()
+		n, _ := b.out.out()
 		return time.Time{}, n == 0 || n+b.passed < b.probes
 	default:
 		return time.Time{}, true
@@ -203,21 +206,27 @@ func (b *Breaker) Take(now time.Time) Token {
 	if b.state == Open {
 		b.cb.State()
 	}
-	id, slot := b.out.add(now)
-	return Token{id: id, slot: slot, probe: b.state == HalfOpen}
+	t := Token{state: b.number}
+	if b.state == HalfOpen {
+		t.probe = b.out.add(now)
+	}
+	return t
 }
 
 // Done reports a call's result. Only the first report of a token counts, and
 // only while the state it was taken in lasts. Neither, of a probe, gives its
 // place back. A probe that reports later than its timeout has failed, whatever
 // it says.
-func (b *Breaker) Done(t Token, now time.Time, r Result) {
+func (b *Breaker) Done(t *Token, now time.Time, r Result) {
 	if b == nil {
 		return
 	}
 	b.expire(now)
-	if !b.out.drop(t.id, t.slot) {
+	if t.state != b.number {
 		return
+	}
+	if t.state = 0; t.probe != 0 {
+		b.out.drop(t.probe)
 	}
 	switch {
 	case r == Failure:
@@ -234,7 +243,10 @@ func (b *Breaker) Done(t Token, now time.Time, r Result) {
 
 // expire fails a half-open breaker whose oldest probe is overdue.
 func (b *Breaker) expire(now time.Time) {
-	if b.state == HalfOpen && b.out.len() > 0 && now.After(b.out.oldest().Add(b.timeout)) {
+	if b.state != HalfOpen {
+		return
+	}
+	if n, oldest := b.out.out(); n > 0 && now.After(oldest.Add(b.timeout)) {
 		b.tell(now, failed)
 	}
 }
@@ -269,10 +281,14 @@ func (b *Breaker) State(now time.Time) (s State, until time.Time) {
 // failed for want of a report: the owner's timer, while calls wait for a probe.
 // It is zero where no probe is out.
 func (b *Breaker) Overdue() time.Time {
-	if b == nil || b.state != HalfOpen || b.out.len() == 0 {
+	if b == nil || b.state != HalfOpen {
 		return time.Time{}
 	}
-	return b.out.oldest().Add(b.timeout).Add(1)
+	n, oldest := b.out.out()
+	if n == 0 {
+		return time.Time{}
+	}
+	return oldest.Add(b.timeout).Add(1)
 }
 
 // Failures returns how many failures in a row a closed breaker has counted; 0 in

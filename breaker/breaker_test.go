@@ -21,11 +21,12 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 }
 
 // call looks and takes at once; the look must allow it.
-func call(t *testing.T, b *Breaker) Token {
+func call(t *testing.T, b *Breaker) *Token {
 	t.Helper()
 	until, ok := b.Look(time.Now())
 	require.True(t, ok, "the look must allow the call; it says not before %v", until)
-	return b.Take(time.Now())
+	tok := b.Take(time.Now())
+	return &tok
 }
 
 // refused tells the instant that a look names.
@@ -55,7 +56,7 @@ func opened(t *testing.T, d provider.Breaker, timeout time.Duration) (*Breaker, 
 }
 
 // probing returns a half-open breaker and its first probe.
-func probing(t *testing.T, d provider.Breaker, timeout time.Duration) (*Breaker, Token) {
+func probing(t *testing.T, d provider.Breaker, timeout time.Duration) (*Breaker, *Token) {
 	t.Helper()
 	b, until := opened(t, d, timeout)
 	time.Sleep(time.Until(until))
@@ -177,7 +178,7 @@ func TestSecondDoneOfAClosedCallCountsOnce(t *testing.T) {
 			b.Done(tok, time.Now(), Failure)
 		}
 		assert.Equal(t, 1, b.Failures())
-		b.Done(Token{}, time.Now(), Failure)
+		b.Done(new(Token), time.Now(), Failure)
 		assert.Equal(t, 1, b.Failures(), "the zero token claims nothing")
 	})
 }
@@ -185,7 +186,7 @@ func TestSecondDoneOfAClosedCallCountsOnce(t *testing.T) {
 func TestLateResultsOfAnEarlierStateAreIgnored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := New("x", provider.Breaker{}, 0)
-		late := make([]Token, 20)
+		late := make([]*Token, 20)
 		for i := range late {
 			late[i] = call(t, b)
 		}
@@ -221,7 +222,7 @@ func TestNilIsAlwaysClosed(t *testing.T) {
 		tok := b.Take(now)
 		require.Equal(t, Token{}, tok)
 		require.False(t, tok.Probe())
-		b.Done(tok, now, Failure)
+		b.Done(&tok, now, Failure)
 	}
 	s, until := b.State(now)
 	assert.Equal(t, Closed, s)

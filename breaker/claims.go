@@ -2,64 +2,41 @@ package breaker
 
 import "time"
 
-// Token is a call's claim on the breaker; the zero Token claims nothing. It is a
-// value and may be copied: its copies are one claim.
+// Token is a call's claim on the breaker; the zero Token claims nothing. It is not to be
+// copied: a copy would be a second claim.
 type Token struct {
-	id    uint64
-	slot  int32
-	probe bool
+	state uint64 // the number of the state that it was taken in; 0: it claims nothing (any more)
+	probe int32  // place among the probes that are out, from 1; 0: it is none
 }
 
 // Probe tells that the call is a half-open probe.
-func (t Token) Probe() bool { return t.probe }
+func (t *Token) Probe() bool { return t.probe != 0 }
 
-// claims are the tokens that are out: slots that are used again, each with the
-// id of the token that it stands for, so that a token's second report and a
-// token of an earlier state find nothing. Ids are never used twice.
-type claims struct {
-	slots []claim
-	free  []int32 // slots that stand for nothing
-	last  uint64
-}
+// probes are those that are out: when each was taken; zero: its place is free. They are
+// few, so they are walked.
+type probes []time.Time
 
-type claim struct {
-	id uint64 // 0: none
-	at time.Time
-}
-
-func (c *claims) add(at time.Time) (id uint64, slot int32) {
-	c.last++
-	if n := len(c.free); n > 0 {
-		slot, c.free = c.free[n-1], c.free[:n-1]
-	} else {
-		slot, c.slots = int32(len(c.slots)), append(c.slots, claim{})
-	}
-	c.slots[slot] = claim{id: c.last, at: at}
-	return c.last, slot
-}
-
-// drop tells whether the token was out; it is not any more.
-func (c *claims) drop(id uint64, slot int32) bool {
-	if id == 0 || int(slot) >= len(c.slots) || c.slots[slot].id != id {
-		return false
-	}
-	c.slots[slot].id = 0
-	c.free = append(c.free, slot)
-	return true
-}
-
-func (c *claims) len() int { return len(c.slots) - len(c.free) }
-
-// oldest returns when the oldest claim was made; there is at least one. It walks
-// all slots: it is asked while probes are out, and they are few.
-func (c *claims) oldest() (at time.Time) {
-	for _, s := range c.slots {
-		if s.id != 0 && (at.IsZero() || s.at.Before(at)) {
-			at = s.at
+func (p *probes) add(at time.Time) (place int32) {
+	for i, t := range *p {
+		if t.IsZero() {
+			(*p)[i] = at
+			return int32(i + 1)
 		}
 	}
-	return at
+	*p = append(*p, at)
+	return int32(len(*p))
 }
 
-// clear voids all tokens and lets the memory of a busy state go.
-func (c *claims) clear() { c.slots, c.free = nil, nil }
+func (p probes) drop(place int32) { p[place-1] = time.Time{} }
+
+// out is how many there are, and when the oldest was taken.
+func (p probes) out() (n int, oldest time.Time) {
+	for _, t := range p {
+		if !t.IsZero() {
+			if n++; n == 1 || t.Before(oldest) {
+				oldest = t
+			}
+		}
+	}
+	return n, oldest
+}

@@ -71,7 +71,7 @@ func TestConfigureOffClosesAndStaysClosed(t *testing.T) {
 func TestConfigureOffForgetsWhatIsOut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := New("x", provider.Breaker{}, 0)
-		out := make([]Token, 10)
+		out := make([]*Token, 10)
 		for i := range out {
 			out[i] = call(t, b)
 		}

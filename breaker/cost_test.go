@@ -20,7 +20,7 @@ func TestClosedCallAllocatesNothing(t *testing.T) {
 		if i++; i%3 == 0 { // the row is broken and begun again and again
 			r = Failure
 		}
-		b.Done(tok, now, r)
+		b.Done(&tok, now, r)
 	}))
 }
 
@@ -30,6 +30,7 @@ func BenchmarkClosed(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = br.Look(now)
-		br.Done(br.Take(now), now, Success)
+		tok := br.Take(now)
+		br.Done(&tok, now, Success)
 	}
 }

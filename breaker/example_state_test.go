@@ -13,7 +13,8 @@ func ExampleBreaker_State() {
 	b := breaker.New("acme", provider.Breaker{Failures: 1, Cooldown: time.Millisecond}, time.Second)
 	fmt.Println(b.Closed(), b.Failures())
 	now := time.Now()
-	b.Done(b.Take(now), now, breaker.Failure)
+	call := b.Take(now)
+	b.Done(&call, now, breaker.Failure)
 	state, until := b.State(now)
 	fmt.Println(state, until.After(now))
 
@@ -23,7 +24,7 @@ func ExampleBreaker_State() {
 	probe := b.Take(now)
 	_, ok := b.Look(now)
 	fmt.Println("a probe:", probe.Probe(), "- another one:", ok, "- given up for lost a second later:", b.Overdue().Sub(now) > time.Second)
-	b.Done(probe, now, breaker.Success)
+	b.Done(&probe, now, breaker.Success)
 	fmt.Println(b.Closed())
 	// Output:
 	// true 0
@@ -37,7 +38,8 @@ func ExampleBreaker_Configure() {
 	b := breaker.New("acme", provider.Breaker{Failures: 5}, 0)
 	b.Configure(provider.Breaker{Failures: 1})
 	now := time.Now()
-	b.Done(b.Take(now), now, breaker.Failure)
+	call := b.Take(now)
+	b.Done(&call, now, breaker.Failure)
 	for _, c := range b.Changes() {
 		fmt.Println(c.From, "to", c.To)
 	}

@@ -20,7 +20,7 @@ func Example() {
 		}
 		t := b.Take(now)
 		// … the call; it fails …
-		b.Done(t, time.Now(), breaker.Failure)
+		b.Done(&t, time.Now(), breaker.Failure)
 	}
 	for _, c := range b.Changes() {
 		fmt.Println("from", c.From, "to", c.To)

@@ -140,7 +140,7 @@ func storm(rt *rapid.T, seen map[State]int) {
 			}
 			i := rapid.IntRange(max(0, len(m.calls)-6), len(m.calls)-1).Draw(rt, "call") // also those reported before
 			r := rapid.SampledFrom([]Result{Neither, Success, Failure, Failure, Failure}).Draw(rt, "result")
-			b.Done(m.calls[i].tok, time.Now(), r)
+			b.Done(&m.calls[i].tok, time.Now(), r)
 			m.report(m.calls[i], time.Now(), r)
 		},
 		"sleep": func(rt *rapid.T) {

@@ -69,7 +69,7 @@ func TestProbeGivenBackLetsTheNextGo(t *testing.T) {
 }
 
 func TestSecondDoneLetsNoSecondProbeThrough(t *testing.T) {
-	again := func(t *testing.T, b *Breaker, p Token) {
+	again := func(t *testing.T, b *Breaker, p *Token) {
 		t.Helper()
 		for _, r := range []Result{Neither, Success, Failure} {
 			b.Done(p, time.Now(), r)

@@ -81,16 +81,8 @@ func (a *adaptive) span() time.Duration {
 	return max(time.Second, time.Duration(float64(time.Second)/a.rate))
 }
 
-// lately is how many calls a second went in the last 10 s.
-func (b *budget) lately(now time.Duration) float64 {
-	s := int64(now / time.Second)
-	var n int
-	seconds := int64(1)
-	for _, x := range b.slots {
-		if age := s - x.second; age < int64(len(b.slots)) && x.calls+x.retries > 0 {
-			n += x.calls + x.retries
-			seconds = max(seconds, age+1)
-		}
-	}
-	return float64(n) / float64(seconds)
+// rate is how many calls a second went in the last 10 s.
+func (x *lately) rate(now time.Duration) float64 {
+	sum, since := x.last(now, 10)
+	return float64(sum.went) / float64(max(since, 1))
 }

@@ -179,7 +179,7 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 	if detail := l.check(&w.call); detail != "" {
 		return l.refusal(nil, ReasonInvalid, detail, 0)
 	}
-	w.timeout = l.p.Timeout
+	w.timeout = l.timeout
 	ls.route = l.route(w.call.Endpoint, w.call.Key)
 	ls.wait.Cost = l.costFor(ls, ls.route)
 	if w.call.Cost != nil && w.attempts == 0 && !w.back {

@@ -82,7 +82,9 @@ func TestUpdateReachesKeysThatSleep(t *testing.T) {
 	limit := func(name string, n int64) provider.Limit {
 		return provider.Limit{Name: name, Max: n, Per: "24h", Scope: provider.ScopeKey}
 	}
-	throttle := func(ls ...provider.Limit) provider.Throttle { return provider.Throttle{Limits: ls, MaxWait: time.Second} }
+	throttle := func(ls ...provider.Limit) provider.Throttle {
+		return provider.Throttle{Limits: ls, MaxWait: time.Second}
+	}
 	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
 		for range 4 {
 			require.NoError(t, c.Do(t.Context(), keyed("k"), ok))

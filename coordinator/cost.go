@@ -146,7 +146,7 @@ func (l *lane) check(call *Call) (detail string) {
 	if detail := l.checkKey(call.Key); detail != "" {
 		return detail
 	}
-	if len(l.t.Off) > 0 && !l.t.Switched(call.Endpoint) {
+	if l.off && !l.t.Switched(call.Endpoint) {
 		return switchedOff(call.Endpoint)
 	}
 	if call.Endpoint == "" || len(l.endpoints) == 0 || l.place(call.Endpoint) != 0 {

@@ -22,8 +22,8 @@ type Decision struct {
 type counts struct {
 	granted, retries, ignored int64
 	outcomes                  [len(outcomes)]int64
-	refusals                  map[Reason]int64
 	admitted                  []int64 // by the endpoint's place in the declaration, from 1; 0: none
+	refusals                  map[Reason]int64
 	decided                   map[refusedAt]int64
 }
 

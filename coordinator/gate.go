@@ -34,21 +34,23 @@ func (g *doorGate) Look(now time.Duration, _ int64) time.Duration {
 // limitGate is one limit (of one key or endpoint, where its scope says so) as a
 // gate. A limit may be given a not-before, which may move both ways.
 type limitGate struct {
-	queue.Gate
+	// What each call looks at and writes to comes first, and is near.
 	l         *lane
 	rule      *limit.Rule
 	d         *provider.Limit // in force; shared with gates of other keys: nobody writes to it
-	key       string          // whose limit it is; "": no key's
-	endpoint  string          // the same
-	notBefore time.Duration   // told: a spent quota
-	spentAt   time.Duration   // when that was
-	trial     time.Duration   // without a told reset: the last guess
-	told      told            // what answers say is left
-	skew      time.Duration   // of the provider's clock, where the rule follows dates
 	declared  int64           // the largest cost under the declared size
+	notBefore time.Duration   // told: a spent quota
 	learned   int64           // the told size in force; 0: the declared one
-	maxUntil  time.Duration   // for so long
 	shared    *shared         // its part in the ledger; nil: none
+	told      told            // what answers say is left
+
+	queue.Gate
+	key      string        // whose limit it is; "": no key's
+	endpoint string        // the same
+	spentAt  time.Duration // when it was told that it is spent
+	trial    time.Duration // without a told reset: the last guess
+	skew     time.Duration // of the provider's clock, where the rule follows dates
+	maxUntil time.Duration // so long the told size is in force
 }
 
 // newLimitGate makes the gate of a limit, of an endpoint and a key as far as its scope

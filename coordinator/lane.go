@@ -18,58 +18,61 @@ import (
 // goroutines run after the unlock: what is to be told is kept in events until a
 // caller's goroutine takes it along.
 type lane struct {
-	c         *Coordinator
+	// What each call looks at and writes to comes first, and is near: of thousands of
+	// lanes none is in the processor's cache.
+	c       *Coordinator
+	mu      sync.Mutex
+	now     limit.Now // the instant of this critical section; Wall only where aligned
+	plain   *route    // of calls without key and endpoint
+	keyed   []*route  // those that may be dropped
+	naps    []nap     // of parts that sleep
+	pools   []*poolGate
+	keys    []string // the pool: aliases of which a call that pins none takes one; nil: none
+	breaker *breaker.Breaker
+	timeout time.Duration // of an attempt; 0: none
+	timerAt time.Duration // Never: not set
+	later   []*later      // heap: settlements to come
+	out     []*Lease      // not released, in no order
+	events  []event
+	off     bool // it, or an endpoint of it, is switched off
+	high    bool // the queue is over its high-water mark
+	down    bool
+	tells   bool // its answers tell quotas
+	guessed bool // a limit was spent without a told reset
+	aligned bool // a limit follows the wall clock
+	paying  bool // somebody is telling the ledger
+	apart   bool // the ledger does not answer
+	q       queue.Queue
+	counts  counts
+	lately  lately
+	trips   trips
+	pause   pauseGate
+	door    doorGate
+
 	slug      string
 	endpoints []provider.Endpoint
 	adapter   provider.Adapter          // nil: declared only
 	needs     map[string][]string       // what queries must give, by endpoint
 	base      map[string]provider.Limit // limits as declared, without overrides
-
-	mu       sync.Mutex
-	now      limit.Now              // the instant of this critical section; Wall only where aligned
-	wallTime time.Time              // see wall
-	wallAt   time.Duration          // the instant at which that was read
-	p        provider.Provider      // as in force
-	t        provider.Throttle      // p.Throttle with its defaults
-	b        provider.Retry         // p.Retry with its defaults
-	limits   []provider.Limit       // t expanded
-	fresh    map[string]*limit.Rule // an empty one of each: for one more key
-	q        queue.Queue
-	extra    int      // waiters in q beyond one a call: options of calls that may go with several keys
-	keys     []string // the pool: aliases of which a call that pins none takes one; nil: none
-	turn     int      // the next of keys to try first
-	breaker  *breaker.Breaker
-	door     doorGate
-	pause    pauseGate
-	pools    []*poolGate       // of its category, of all
-	general  []*limitGate      // of scope provider, by limit; nil: another scope
-	parts    map[partKey]*part // keys, endpoints, and both
-	routes   map[routeKey]*route
-	plain    *route   // of calls without key and endpoint
-	keyed    []*route // those that may be forgotten
-	sweep    int      // the next of keyed to look at
-	asleep   map[partKey]*sleeper
-	naps     []nap    // of those
-	nap      int      // the next of them to look at
-	later    []*later // heap: settlements to come
-	trips    trips
-	budget   budget
-	counts   counts
-	lately   *lately       // nil: no call yet
-	out      []*Lease      // not released, in no order
-	gone     chan struct{} // closed when out reaches 0; nil: nobody asks
-	high     bool          // the queue is over its high-water mark
-	down     bool
-	skew     skew   // of its clock
-	tells    bool   // its answers tell quotas
-	guessed  bool   // a limit was spent without a told reset
-	aligned  bool   // a limit follows the wall clock
-	owed     []owed // to the ledger, to be told after the unlock
-	paying   bool   // somebody is telling it
-	apart    bool   // the ledger does not answer
-	events   []event
-	timer    *time.Timer
-	timerAt  time.Duration // Never: not set
+	p         provider.Provider         // as in force
+	t         provider.Throttle         // p.Throttle with its defaults
+	b         provider.Retry            // p.Retry with its defaults
+	limits    []provider.Limit          // t expanded
+	fresh     map[string]*limit.Rule    // an empty one of each: for one more key
+	general   []*limitGate              // of scope provider, by limit; nil: another scope
+	parts     map[partKey]*part         // keys, endpoints, and both
+	routes    map[routeKey]*route
+	sweep     int // the next of keyed to look at
+	asleep    map[partKey]*sleeper
+	nap       int           // the next of naps to look at
+	turn      int           // the next of keys to try first
+	extra     int           // waiters in q beyond one a call: options of calls that may go with several keys
+	wallTime  time.Time     // see wall
+	wallAt    time.Duration // the instant at which that was read
+	gone      chan struct{} // closed when nothing is out any more; nil: nobody asks
+	skew      skew          // of its clock
+	owed      []owed        // to the ledger, to be told after the unlock
+	timer     *time.Timer
 }
 
 // newLane makes the lane of e; declared is its throttle where e has an override,
@@ -94,7 +97,7 @@ func newLane(c *Coordinator, e registry.Entry, declared *provider.Throttle, keys
 	l.pause.init(l, provider.ScopeProvider, "")
 	l.pools = c.poolsOf(l, p)
 	l.breaker = breaker.New(p.Slug, p.Breaker, p.Timeout)
-	l.p, l.b = p, p.Retry.WithDefaults()
+	l.p, l.b, l.timeout = p, p.Retry.WithDefaults(), p.Timeout
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.read()
@@ -123,7 +126,7 @@ func (l *lane) declare(t provider.Throttle) error {
 	}
 	l.fresh = fresh
 	old := l.limits
-	l.p.Throttle, l.t, l.limits = t, t.WithDefaults(), limits
+	l.p.Throttle, l.t, l.limits, l.off = t, t.WithDefaults(), limits, len(t.Off) > 0
 	l.renew(old)
 	return nil
 }

@@ -19,22 +19,22 @@ type Lately struct {
 	P99         time.Duration `json:"p99"`
 }
 
-// lately counts by the second and keeps a histogram by ten seconds: made at the
-// first call, for a lane that nobody uses needs none.
+// lately counts by the second and keeps a histogram by ten seconds. What is over is
+// apart from what each call writes to, and made when there is any.
 type lately struct {
-	seconds [60]second
-	trips   [7]histogram
-
-	second *second // that of now
-	until  time.Duration
-	trip   *histogram // that of now
-	ten    time.Duration
+	now   second
+	until time.Duration // the end of now; 0: there was no call yet
+	past  *[60]second
+	trip  *histogram // of the ten seconds of now
+	ten   time.Duration
+	trips *[7]histogram
 }
 
 type second struct {
 	at                              int64
 	went, answered, errors, refused int32
 	came                            int32 // calls, of which those that were refused are no part
+	fresh, retried                  int32 // of those that went, first attempts; attempts that were to follow
 }
 
 // histogram counts durations by their leading bits: four buckets to an octave, from
@@ -45,17 +45,43 @@ type histogram struct {
 }
 
 func (l *lane) second() *second {
-	x := l.lately
-	if x == nil {
-		x = new(lately)
-		l.lately = x
+	if l.now.Mono >= l.lately.until {
+		l.lately.next(int64(l.now.Mono / time.Second))
 	}
-	if l.now.Mono >= x.until {
-		at := int64(l.now.Mono / time.Second)
-		x.second, x.until = &x.seconds[at%int64(len(x.seconds))], time.Duration(at+1)*time.Second
-		*x.second = second{at: at}
+	return &l.lately.now
+}
+
+// next begins a second.
+func (x *lately) next(at int64) {
+	if x.until != 0 {
+		if x.past == nil {
+			x.past = new([60]second)
+		}
+		x.past[x.now.at%int64(len(x.past))] = x.now
 	}
-	return x.second
+	x.now, x.until = second{at: at}, time.Duration(at+1)*time.Second
+}
+
+// last sums the last n seconds up, that of now included, and tells how many of them
+// there are since the first in which a call went.
+func (x *lately) last(now time.Duration, n int64) (sum second, since int64) {
+	s := int64(now / time.Second)
+	add := func(y *second) {
+		if age := s - y.at; age < n {
+			sum.went, sum.answered, sum.errors, sum.refused = sum.went+y.went, sum.answered+y.answered, sum.errors+y.errors, sum.refused+y.refused
+			sum.came, sum.fresh, sum.retried = sum.came+y.came, sum.fresh+y.fresh, sum.retried+y.retried
+			if y.went > 0 {
+				since = max(since, age+1)
+			}
+		}
+	}
+	if x.past != nil {
+		for i := range x.past {
+			add(&x.past[i])
+		}
+	}
+	add(&x.now)
+	return sum, since
 }
 
 // answeredLately counts an attempt's end.
@@ -68,8 +94,11 @@ func (l *lane) answeredLately(o provider.Outcome, took time.Duration) {
 	if o != provider.OK && o != provider.Rejected {
 		s.errors++
 	}
-	x := l.lately
+	x := &l.lately
 	if l.now.Mono >= x.ten {
+		if x.trips == nil {
+			x.trips = new([7]histogram)
+		}
 		at := int64(l.now.Mono / (10 * time.Second))
 		x.trip, x.ten = &x.trips[at%int64(len(x.trips))], time.Duration(at+1)*10*time.Second
 		*x.trip = histogram{at: at}
@@ -104,27 +133,17 @@ func middle(i int) time.Duration {
 
 // lastMinute sums up.
 func (l *lane) lastMinute() (x Lately) {
-	if l.lately == nil {
+	s, _ := l.lately.last(l.now.Mono, 60)
+	x.Calls, x.Errors, x.Refusals = int64(s.went), int64(s.errors), int64(s.refused)
+	x.RPS = float64(x.Calls) / 60
+	if s.answered > 0 {
+		x.ErrorRate = float64(s.errors) / float64(s.answered)
+	}
+	if came := s.came + s.refused; came > 0 {
+		x.RefusalRate = float64(s.refused) / float64(came)
+	}
+	if l.lately.trips == nil {
 		return x
-	}
-	var answered, came int64
-	now := int64(l.now.Mono / time.Second)
-	for i := range l.lately.seconds {
-		s := &l.lately.seconds[i]
-		if s.at > now-int64(len(l.lately.seconds)) {
-			x.Calls += int64(s.went)
-			x.Errors += int64(s.errors)
-			x.Refusals += int64(s.refused)
-			answered += int64(s.answered)
-			came += int64(s.came)
-		}
-	}
-	x.RPS = float64(x.Calls) / float64(len(l.lately.seconds))
-	if answered > 0 {
-		x.ErrorRate = float64(x.Errors) / float64(answered)
-	}
-	if came+x.Refusals > 0 {
-		x.RefusalRate = float64(x.Refusals) / float64(came+x.Refusals)
 	}
 	var counts [128]int64
 	var sum int64

@@ -104,34 +104,34 @@ func (l *lane) linger() time.Duration {
 // trips remembers round trips: the longest of the last minute, and a median of the
 // last few.
 type trips struct {
-	last  [15]time.Duration // a ring
 	n     int
-	worst [7]struct { // by 10 s, a ring: the current one and the minute before
-		slot int64
-		trip time.Duration
-	}
-	now   int           // the slot of now
-	until time.Duration // so long
+	worst worst             // of the ten seconds of now
+	until time.Duration     // their end
+	last  [15]time.Duration // a ring
+	past  [6]worst          // a ring: of the minute before
+}
+
+// worst is the longest round trip of ten seconds.
+type worst struct {
+	slot int64
+	trip time.Duration
 }
 
 func (t *trips) add(now, trip time.Duration) {
 	t.last[t.n%len(t.last)] = trip
 	t.n++
 	if now >= t.until {
+		t.past[t.worst.slot%int64(len(t.past))] = t.worst
 		slot := int64(now / (10 * time.Second))
-		t.now, t.until = int(slot%int64(len(t.worst))), time.Duration(slot+1)*10*time.Second
-		if w := &t.worst[t.now]; w.slot != slot {
-			w.slot, w.trip = slot, 0
-		}
+		t.worst, t.until = worst{slot: slot}, time.Duration(slot+1)*10*time.Second
 	}
-	w := &t.worst[t.now]
-	w.trip = max(w.trip, trip)
+	t.worst.trip = max(t.worst.trip, trip)
 }
 
 func (t *trips) longest(now time.Duration) (trip time.Duration) {
 	slot := int64(now / (10 * time.Second))
-	for _, w := range t.worst {
-		if slot-w.slot < int64(len(t.worst)) {
+	for _, w := range append(t.past[:], t.worst) {
+		if slot-w.slot <= int64(len(t.past)) {
 			trip = max(trip, w.trip)
 		}
 	}

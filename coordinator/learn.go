@@ -21,8 +21,8 @@ import (
 // told counts every call that has told. What is out, or ended without telling since
 // the call went that told it, is taken off.
 type told struct {
-	went  int64         // units that went, ever
 	until time.Duration // the reset: before that instant the rest holds
+	went  int64         // units that went, ever
 	most  int64         // by what the call saw: as many may have gone
 	by    time.Duration // grant of that call
 	least int64         // by the window: the least that was told, and what was mute as that call went

@@ -20,11 +20,18 @@ const (
 // then one call goes alone, and its answer opens the scope or pauses it again. It
 // is only ever extended, except by Resume.
 type pauseGate struct {
+	// What each call looks at and writes to comes first, and is near.
+	l         *lane
+	on        bool          // paused, or on trial
+	warm      time.Duration // start of the warm-up; 0: none
+	there     time.Duration // not before, by the ledger
+	unsettled int64         // calls of the scope without an answer
+	told      told          // a quota that no limit declares
+	pace      adaptive
+
 	queue.Gate
-	l           *lane
 	scope, name string
 
-	on     bool          // paused, or on trial
 	until  time.Duration // nothing goes before; the end of the last pause
 	began  time.Duration // of the last pause: what was sent before knows nothing of it
 	trial  *Lease        // the call that went alone
@@ -34,15 +41,8 @@ type pauseGate struct {
 	floor   time.Duration // next pause without advice; 0: the penalty
 	refused time.Duration // last refusal
 
-	there time.Duration // not before, by the ledger
-
-	pace      adaptive
-	told      told  // a quota that no limit declares
-	unsettled int64 // calls of the scope without an answer
-
 	unauthorized int           // answers in a row
-	warm         time.Duration // start of the warm-up; 0: none
-	last         time.Duration // instant at which the last call went in it
+	last         time.Duration // instant at which the last call went in the warm-up
 }
 
 func (p *pauseGate) init(l *lane, scope, name string) {
@@ -149,7 +149,7 @@ func (p *pauseGate) refusedBy(ls *Lease, f *provider.Feedback, least time.Durati
 		if every := l.interval(); every > 0 {
 			declared = float64(time.Second) / float64(every)
 		}
-		p.pace.cut(now, l.budget.lately(now), declared)
+		p.pace.cut(now, l.lately.rate(now), declared)
 	}
 	p.extend(after(now, max(wait, least)), f.Outcome, f.Detail)
 }

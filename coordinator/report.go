@@ -75,10 +75,10 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 // judge tells the breaker what a call says of the provider.
 func (l *lane) judge(ls *Lease, r breaker.Result) {
 	if r != breaker.Failure && l.breaker.Closed() {
-		l.breaker.Done(ls.token, time.Time{}, r) // which needs no clock
+		l.breaker.Done(&ls.token, time.Time{}, r) // which needs no clock
 		return
 	}
-	l.breaker.Done(ls.token, l.clock(), r)
+	l.breaker.Done(&ls.token, l.clock(), r)
 	l.q.Touch(&l.door.Gate)
 	l.breakerMoved()
 }

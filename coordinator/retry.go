@@ -61,7 +61,7 @@ func (w *walk) again(ls *Lease, err error) *Error {
 		if other {
 			w.failing().keysTried++
 		} else {
-			l.budget.retried(l.now.Mono)
+			l.second().retried++
 			w.counter().rarely().retried++
 		}
 	}
@@ -95,7 +95,7 @@ func (l *lane) mayRetry(w *walk) (backoff, may bool) {
 	case provider.Failed:
 		backoff, may = true, w.call.Replayable || w.last.unsent
 	}
-	may = may && !l.b.Off && w.counter().retried() < l.b.Attempts-1 && l.budget.allows(l.now.Mono, l.b.Budget)
+	may = may && !l.b.Off && w.counter().retried() < l.b.Attempts-1 && l.lately.allows(l.now.Mono, l.b.Budget)
 	return backoff, may
 }
 
@@ -131,59 +131,21 @@ func (w *walk) final(refusal *Error) *Error {
 	return refusal
 }
 
-// budget bounds retries to a share of the calls of the last 10 s, at least 10.
-type budget struct {
-	slots [10]struct {
-		second         int64
-		calls, retries int
-	}
-	now   int           // the slot of now
-	until time.Duration // so long
-}
-
+// Retries have a budget: a share of the calls of the last 10 s, at least 10.
 const leastRetries = 10
 
-func (b *budget) slot(now time.Duration) (calls, retries *int) {
-	if now >= b.until {
-		s := int64(now / time.Second)
-		b.now, b.until = int(s%int64(len(b.slots))), time.Duration(s+1)*time.Second
-		if x := &b.slots[b.now]; x.second != s {
-			x.second, x.calls, x.retries = s, 0, 0
-		}
-	}
-	x := &b.slots[b.now]
-	return &x.calls, &x.retries
-}
-
-func (b *budget) called(now time.Duration) {
-	calls, _ := b.slot(now)
-	*calls++
-}
-
-func (b *budget) retried(now time.Duration) {
-	_, retries := b.slot(now)
-	*retries++
-}
-
-func (b *budget) allows(now time.Duration, share float64) bool {
-	used, whole := b.used(now, share)
+func (x *lately) allows(now time.Duration, share float64) bool {
+	used, whole := x.retries(now, share)
 	return used < whole
 }
 
-// left is the share of the budget that is not used.
-func (b *budget) left(now time.Duration, share float64) float64 {
-	used, whole := b.used(now, share)
+// left is the share of the budget for retries that is not used.
+func (x *lately) left(now time.Duration, share float64) float64 {
+	used, whole := x.retries(now, share)
 	return max(0, 1-float64(used)/float64(whole))
 }
 
-func (b *budget) used(now time.Duration, share float64) (used, whole int) {
-	s := int64(now / time.Second)
-	var calls int
-	for _, x := range b.slots {
-		if s-x.second < int64(len(b.slots)) {
-			calls += x.calls
-			used += x.retries
-		}
-	}
-	return used, max(leastRetries, int(math.Ceil(share*float64(calls))))
+func (x *lately) retries(now time.Duration, share float64) (used, whole int) {
+	sum, _ := x.last(now, 10)
+	return int(sum.retried), max(leastRetries, int(math.Ceil(share*float64(sum.fresh))))
 }

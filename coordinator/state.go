@@ -115,7 +115,7 @@ func (l *lane) state() State {
 		Provider: l.slug, At: l.wall(), Ledger: l.c.ledgerState(), Queue: l.queueState(), InFlight: len(l.out), RoundTrip: l.trips.median(),
 		Granted: l.counts.granted, Retries: l.counts.retries, Ignored: l.counts.ignored, Lingering: l.lingering(),
 		Outcomes: l.counts.byOutcome(), Refused: maps.Clone(l.counts.refusals),
-		Lately: l.lastMinute(), Decisions: l.decisions(), RetryBudget: l.budget.left(l.now.Mono, l.b.Budget),
+		Lately: l.lastMinute(), Decisions: l.decisions(), RetryBudget: l.lately.left(l.now.Mono, l.b.Budget),
 	}
 	for _, ls := range l.out {
 		s.OldestOut = max(s.OldestOut, l.now.Mono-ls.granted)

@@ -167,9 +167,10 @@ func (l *lane) take(ls *Lease) {
 func (l *lane) wentOut(ls *Lease) {
 	ls.went = true
 	l.counts.granted++
-	l.second().went++
+	s := l.second()
+	s.went++
 	if !ls.again {
-		l.budget.called(l.now.Mono)
+		s.fresh++
 	}
 }
 

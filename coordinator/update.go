@@ -183,7 +183,7 @@ func (l *lane) reenter(ls *Lease) {
 	}
 	var e *Error
 	switch {
-	case len(l.t.Off) > 0 && !l.t.Switched(endpoint):
+	case l.off && !l.t.Switched(endpoint):
 		e = l.refusal(ls, ReasonInvalid, switchedOff(endpoint), 0)
 	case heavy != nil:
 		e = l.tooHeavy(ls, heavy)

@@ -102,7 +102,8 @@ func (d *decoder) spec() *spec {
 		d.fail("no such algorithm")
 		return nil
 	}
-	s := &spec{algorithm: algorithms[code], sent: d.flag(), max: d.count(), capacity: d.count(), per: time.Duration(d.count())}
+	s := &spec{algorithm: algorithms[code]}
+	s.sent, s.max, s.capacity, s.per = d.flag(), d.count(), d.count(), time.Duration(d.count())
 	longest, _ := provider.Month.Duration()
 	switch {
 	case s.max < 1 || s.capacity < 1:
@@ -112,7 +113,6 @@ func (d *decoder) spec() *spec {
 	case s.algorithm != provider.TokenBucket && s.capacity != s.max, s.capacity > max(1, down(longestFill, s.max, max(1, int64(s.per)))):
 		d.fail("a capacity out of range")
 	}
-	s.slot = (s.per + exact - 1) / exact
 	s.holds = s.algorithm == provider.InFlight || !s.sent && s.algorithm != provider.LeakyBucket
 	if word := d.byte(); word > 0 {
 		s.calendar = d.calendar(s, word)

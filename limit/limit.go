@@ -41,9 +41,10 @@ func (now Now) on(wall time.Duration) time.Duration {
 // saturate, so that costs up to MaxInt64 are safe. The zero value is not usable:
 // New, Fresh and Replace make Rules.
 type Rule struct {
-	spec *spec
-	held int64
-	algo algorithm
+	spec  *spec
+	algo  algorithm
+	held  int64
+	short // of spec: of thousands of rules none of their specs is in the processor's cache
 }
 
 // algorithm is one way to count. Instants and units that it is given are valid:
@@ -129,7 +130,7 @@ func place[A any, P interface {
 		rule Rule
 		algo A
 	})
-	x.rule = Rule{spec: s, algo: P(&x.algo)}
+	x.rule = Rule{spec: s, algo: P(&x.algo), short: s.short}
 	return &x.rule
 }
 
@@ -141,8 +142,8 @@ func (r *Rule) Look(now Now, n int64) time.Duration {
 	if n <= 0 {
 		return now.Mono
 	}
-	room := r.spec.capacity - n
-	if !r.spec.sent {
+	room := r.capacity - n
+	if !r.sent {
 		room = sub(room, r.held)
 	}
 	if room < 0 {
@@ -162,7 +163,7 @@ func (r *Rule) Look(now Now, n int64) time.Duration {
 // Take takes n units, which the last Look at the same now allowed: they are held
 // (counted: answered) or charged (counted: sent).
 func (r *Rule) Take(now Now, n int64) {
-	if r.spec.holds && n > 0 && n < math.MaxInt64-r.held {
+	if r.holds && n > 0 && n < math.MaxInt64-r.held {
 		r.held += n
 		return
 	}
@@ -177,7 +178,7 @@ func (r *Rule) take(now Now, n int64) {
 	if l, ok := r.algo.(*leaky); ok {
 		l.grant(r.spec, now.Mono, n)
 	}
-	if r.spec.sent {
+	if r.sent {
 		r.algo.charge(r.spec, now, n)
 	}
 }
@@ -191,9 +192,9 @@ func (r *Rule) Settle(granted, at Now, taken, charged int64) {
 	taken, charged = max(taken, 0), max(charged, 0)
 	r.held = max(0, r.held-taken)
 	switch {
-	case !r.spec.sent:
+	case !r.sent:
 		if w, ok := r.algo.(*window); ok && charged > 0 {
-			w.charge(r.spec, at, charged)
+			w.count(r.per, at, charged)
 		} else if charged > 0 {
 			r.algo.charge(r.spec, at, charged)
 		}
@@ -215,7 +216,7 @@ func (r *Rule) GiveBack(granted, now Now, n int64) {
 	if l, ok := r.algo.(*leaky); ok {
 		l.undo(granted.Mono)
 	}
-	if r.spec.sent {
+	if r.sent {
 		r.algo.refund(r.spec, granted, n)
 	}
 }
@@ -246,7 +247,7 @@ func (r *Rule) When(now Now, n int64) time.Duration {
 		return now.Mono
 	}
 	held := r.held
-	if r.spec.sent {
+	if r.sent {
 		held = 0
 	}
 	return max(now.Mono, r.algo.when(r.spec, now, held, n))
@@ -279,7 +280,7 @@ func (r *Rule) Idle(now Now) bool {
 
 // Heaviest is the largest cost that the rule can ever admit: max, or the burst of
 // a token bucket (or what it would fill in 73 years, if that is less).
-func (r *Rule) Heaviest() int64 { return r.spec.capacity }
+func (r *Rule) Heaviest() int64 { return r.capacity }
 
 // Aligned tells that the rule's windows follow the wall clock.
 func (r *Rule) Aligned() bool {
@@ -287,7 +288,7 @@ func (r *Rule) Aligned() bool {
 }
 
 // Sent tells that the rule charges at the instant of going (counted: sent).
-func (r *Rule) Sent() bool { return r.spec.sent }
+func (r *Rule) Sent() bool { return r.sent }
 
 // InFlight tells that the rule caps what is held at once: nothing counts afterwards.
 func (r *Rule) InFlight() bool {

@@ -33,7 +33,7 @@ func (s *slotted) look(now time.Duration, n int64) time.Duration {
 		room -= s.rule.held
 	}
 	require.True(s, s.exact.fits(t, room), "%d at %d: sooner than the window allows", n, now)
-	if early := t - s.rule.spec.slot - 1; early >= now {
+	if early := t - slotOf(s.rule.per) - 1; early >= now {
 		require.False(s, s.exact.fits(early, room), "%d at %d: more than a slot late", n, now)
 	}
 	return t
@@ -192,7 +192,7 @@ func TestWhenInSlots(t *testing.T) {
 	require.True(t, r.algo.(*window).slotted)
 	for k, want := range simulate(r, now, 9000) {
 		got := r.When(at(now), int64(k+1))
-		if early := want - got; early < 0 || early > time.Duration(2+2*k/3000)*r.spec.slot {
+		if early := want - got; early < 0 || early > time.Duration(2+2*k/3000)*slotOf(r.per) {
 			require.Fail(t, "not what happens", "call %d: %d, not %d", k+1, got, want)
 		}
 	}

@@ -12,14 +12,18 @@ import (
 // spec is what a limit says, ready for arithmetic. Rules of one limit share it;
 // it never changes.
 type spec struct {
+	short
 	algorithm provider.Algorithm
-	sent      bool
-	holds     bool          // to take is to hold, no more
-	max       int64         // N
-	capacity  int64         // the most that may count at once: N, or B of a bucket
-	per       time.Duration // W; of a calendar's month the longest; 0 for in_flight
-	slot      time.Duration // of a sliding window that counts in slots
-	calendar  *calendar     // nil: aligned to the Unix epoch
+	max       int64     // N
+	calendar  *calendar // nil: aligned to the Unix epoch
+}
+
+// short is what every call asks of a spec.
+type short struct {
+	capacity int64         // the most that may count at once: N, or B of a bucket
+	per      time.Duration // W; of a calendar's month the longest; 0 for in_flight
+	sent     bool
+	holds    bool // to take is to hold, no more
 }
 
 // longestFill bounds the time that an empty bucket takes to fill, so that what it
@@ -32,7 +36,7 @@ func newSpec(l provider.Limit) (*spec, error) {
 		return nil, fmt.Errorf("limit %q: %w", l.Name, err)
 	}
 	l = l.WithDefaults()
-	s := &spec{algorithm: l.Algorithm, max: l.Max, capacity: l.Max}
+	s := &spec{short: short{capacity: l.Max}, algorithm: l.Algorithm, max: l.Max}
 	if s.algorithm == provider.InFlight {
 		s.holds = true
 		return s, nil
@@ -40,7 +44,7 @@ func newSpec(l provider.Limit) (*spec, error) {
 	s.sent = l.Counted == provider.CountedSent
 	s.holds = !s.sent && s.algorithm != provider.LeakyBucket
 	per, word := l.Per.Duration()
-	s.per, s.slot = per, (per+exact-1)/exact
+	s.per = per
 	if word {
 		var err error
 		if s.calendar, err = newCalendar(l); err != nil {

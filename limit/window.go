@@ -22,13 +22,18 @@ func (w *window) look(s *spec, now Now, room int64) time.Duration {
 	return max(now.Mono, w.free(s, w.leaves(uint64(room))))
 }
 
-func (w *window) charge(s *spec, at Now, n int64) {
-	w.drop(sub(at.Mono, s.per))
-	w.insert(at.Mono, n, s.slot)
+func (w *window) charge(s *spec, at Now, n int64) { w.count(s.per, at, n) }
+
+func (w *window) count(per time.Duration, at Now, n int64) {
+	w.drop(sub(at.Mono, per))
+	w.insert(at.Mono, n, slotOf(per))
 }
 
+// slotOf is the length of a slot of a window that counts in slots.
+func slotOf(per time.Duration) time.Duration { return (per + exact - 1) / exact }
+
 func (w *window) refund(s *spec, charged Now, n int64) {
-	w.remove(charged.Mono, n, s.slot)
+	w.remove(charged.Mono, n, slotOf(s.per))
 }
 
 // when: of max units each comes free once in per+1, so the calls go in rounds of
@@ -62,7 +67,7 @@ func (w *window) adopt(s *spec, from algorithm, _ *spec, now Now) {
 // resize puts what is in slots into those of another length.
 func (w *window) resize(s *spec, now Now) {
 	if w.drop(sub(now.Mono, s.per)); w.slotted {
-		w.compact(s.slot)
+		w.compact(slotOf(s.per))
 	}
 }
 

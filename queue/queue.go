@@ -76,13 +76,13 @@ func (w *Waiter) Route() *Route {
 // Queue holds the calls that wait for the gates of one provider. The zero value
 // is empty and ready.
 type Queue struct {
+	n     int
+	seq   uint64
 	lines map[lineKey]*line
 	dirty []*Gate   // changed, or their waiters did: looked at by Hand
 	front []*Gate   // open, but nobody may go before another opens: see Queue.stay
 	timed []*Gate   // heap: least at first
 	due   []*Waiter // heap: least deadline first
-	seq   uint64
-	n     int
 }
 
 // Len is the number of calls that wait.

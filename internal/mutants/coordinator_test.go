@@ -26,7 +26,7 @@ var coordinators = []mutant{
 	{name: "what may not be sent twice is sent twice", file: "retry.go", by: "TestWhatIsSentAgain",
 		before: "backoff, may = true, w.call.Replayable || w.last.unsent", after: "backoff, may = true, true"},
 	{name: "no budget bounds retries", file: "retry.go", by: "TestRetryBudgetBoundsAmplification",
-		before: " && l.budget.allows(l.now.Mono, l.b.Budget)", after: ""},
+		before: " && l.lately.allows(l.now.Mono, l.b.Budget)", after: ""},
 	{name: "retries of nested calls multiply", file: "retry.go", by: "TestCase37_NestedRetriesDoNotMultiply",
 		before: "w.counter().retried() < l.b.Attempts-1", after: "w.last.retried() < l.b.Attempts-1"},
 	{name: "advice is not kept to", file: "retry.go", by: "TestRetryOfAFailureKeepsToItsAdvice",
