@@ -227,7 +227,7 @@ func (l *lane) enter(w *walk, ls *Lease) *Error {
 // route's gates as what they are.
 func (l *lane) open(ls *Lease) bool {
 	now, r, cost := l.now.Mono, ls.route, ls.wait.Cost
-	if cost[0] != 0 && l.door.Look(now, 1) > now {
+	if cost[0] != 0 && !l.breaker.Closed() && l.door.Look(now, 1) > now {
 		return false
 	}
 	for i, p := range r.pauses {

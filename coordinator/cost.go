@@ -13,7 +13,7 @@ import (
 func (l *lane) costFor(ls *Lease, r *route) []int64 {
 	cost := r.cost
 	if ls.named != nil {
-		cost = l.costOf(r, ls.named)
+		cost = l.costOf(r, ls.named, nil)
 	}
 	outer := ls.outer()
 	if outer == nil && !ls.sheltered {
@@ -96,21 +96,20 @@ func ignored(r *route, cost map[string]int64) (n int64) {
 	return n
 }
 
-// costOf spells a call's cost out by gate: what the call names, else what its
+// costOf spells a call's cost out by gate, into cost: what the call names, else what its
 // endpoint costs, else one request. A unit that no limit counts is ignored.
-func (l *lane) costOf(r *route, named map[string]int64) []int64 {
+func (l *lane) costOf(r *route, named map[string]int64, cost []int64) []int64 {
 	var declared map[string]int64
 	for i := range l.endpoints {
 		if l.endpoints[i].Name == r.endpoint {
 			declared = l.endpoints[i].Cost
 		}
 	}
-	cost := make([]int64, len(r.Gates))
-	for i := range r.skip {
-		cost[i] = 1
+	for range r.skip {
+		cost = append(cost, 1)
 	}
-	for i, g := range r.limits {
-		cost[r.skip+i] = unitCost(g.d, named, declared)
+	for _, g := range r.limits {
+		cost = append(cost, unitCost(g.d, named, declared))
 	}
 	return cost
 }

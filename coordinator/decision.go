@@ -22,7 +22,8 @@ type Decision struct {
 type counts struct {
 	granted, retries, ignored int64
 	outcomes                  [len(outcomes)]int64
-	admitted                  []int64 // by the endpoint's place in the declaration, from 1; 0: none
+	unnamed                   int64   // admitted, of no declared endpoint
+	admitted                  []int64 // by the endpoint's place in the declaration
 	refusals                  map[Reason]int64
 	decided                   map[refusedAt]int64
 }
@@ -69,7 +70,11 @@ func (l *lane) refused(w *walk, r Reason) {
 func (l *lane) admitted(ls *Lease) {
 	if ls.went && !ls.retry {
 		l.second().came++
-		l.counts.admitted[ls.route.place]++
+		if place := ls.route.place; place > 0 {
+			l.counts.admitted[place-1]++
+		} else {
+			l.counts.unnamed++
+		}
 	}
 }
 
@@ -80,9 +85,9 @@ func (l *lane) decisions() (all []Decision) {
 		}
 		return l.endpoints[place-1].Name
 	}
-	for place, n := range l.counts.admitted {
+	for i, n := range append([]int64{l.counts.unnamed}, l.counts.admitted...) {
 		if n > 0 {
-			all = append(all, Decision{Endpoint: name(place), Admitted: true, Count: n})
+			all = append(all, Decision{Endpoint: name(i), Admitted: true, Count: n})
 		}
 	}
 	for at, n := range l.counts.decided {

@@ -48,6 +48,7 @@ type lane struct {
 	trips   trips
 	pause   pauseGate
 	door    doorGate
+	few     [4]*Lease // where out begins
 
 	slug      string
 	endpoints []provider.Endpoint
@@ -83,7 +84,7 @@ func newLane(c *Coordinator, e registry.Entry, declared *provider.Throttle, keys
 	for _, x := range p.Endpoints {
 		l.needs[x.Name] = p.Needs(x)
 	}
-	l.counts.admitted = make([]int64, len(p.Endpoints)+1)
+	l.counts.admitted = make([]int64, len(p.Endpoints))
 	if declared == nil {
 		declared = &p.Throttle
 	}
@@ -92,6 +93,7 @@ func newLane(c *Coordinator, e registry.Entry, declared *provider.Throttle, keys
 	for _, d := range limits {
 		l.base[d.Name] = d
 	}
+	l.out = l.few[:0]
 	l.door.l = l
 	l.door.Init(&l.door, false)
 	l.pause.init(l, provider.ScopeProvider, "")

@@ -25,9 +25,9 @@ type lately struct {
 	now   second
 	until time.Duration // the end of now; 0: there was no call yet
 	past  *[60]second
-	trip  *histogram // of the ten seconds of now
-	ten   time.Duration
-	trips *[7]histogram
+	ten   time.Duration // the end of the ten seconds of trip
+	trip  histogram
+	trips *[6]histogram // of the minute before
 }
 
 type second struct {
@@ -96,12 +96,15 @@ func (l *lane) answeredLately(o provider.Outcome, took time.Duration) {
 	}
 	x := &l.lately
 	if l.now.Mono >= x.ten {
-		if x.trips == nil {
-			x.trips = new([7]histogram)
+
+		if x.ten != 0 {
+			if x.trips == nil {
+				x.trips = new([6]histogram)
+			}
+			x.trips[x.trip.at%int64(len(x.trips))] = x.trip
 		}
 		at := int64(l.now.Mono / (10 * time.Second))
-		x.trip, x.ten = &x.trips[at%int64(len(x.trips))], time.Duration(at+1)*10*time.Second
-		*x.trip = histogram{at: at}
+		x.trip, x.ten = histogram{at: at}, time.Duration(at+1)*10*time.Second
 	}
 	x.trip.counts[bucketOf(took)]++
 }
@@ -142,21 +145,23 @@ func (l *lane) lastMinute() (x Lately) {
 	if came := s.came + s.refused; came > 0 {
 		x.RefusalRate = float64(s.refused) / float64(came)
 	}
-	if l.lately.trips == nil {
-		return x
-	}
 	var counts [128]int64
 	var sum int64
-	for i := range l.lately.trips {
-		h := &l.lately.trips[i]
-		if h.at <= int64(l.now.Mono/(10*time.Second))-int64(len(l.lately.trips)) {
-			continue
+	add := func(h *histogram) {
+		if h.at < int64(l.now.Mono/(10*time.Second))-6 {
+			return
 		}
 		for i := range h.counts {
 			counts[i] += int64(h.counts[i])
 			sum += int64(h.counts[i])
 		}
 	}
+	if past := l.lately.trips; past != nil {
+		for i := range past {
+			add(&past[i])
+		}
+	}
+	add(&l.lately.trip)
 	x.P50, x.P99 = quantile(&counts, (sum+1)/2), quantile(&counts, (99*sum+99)/100)
 	return x
 }

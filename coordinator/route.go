@@ -15,21 +15,30 @@ type routeKey struct{ endpoint, key string }
 // route is what a call needs: the gates of its provider, endpoint and key. The
 // first of its gates is the breaker's, then come the pauses, the pools, the limits.
 type route struct {
-	queue.Route
-	routeKey
-	pauses []*pauseGate
-	keyed  *pauseGate // of the key, where there is one, else the provider's
-	limits []*limitGate
-	shared []int   // those of limits that are kept in the ledger
-	place  int     // of its endpoint in the declaration, from 1; 0: none
-	pool   int     // number of gates before the pools
-	skip   int     // and before the limits
+	// What each call looks at comes first, and is near.
 	cost   []int64 // of a call that names no cost, by gate
-	parts  []*part
+	pauses []*pauseGate
+	limits []*limitGate
+	shared []int         // those of limits that are kept in the ledger
+	parts  []*part       // the keys and endpoints that it counts in
+	keyed  *pauseGate    // of the key, where there is one, else the provider's
+	place  int           // of its endpoint in the declaration, from 1; 0: none
+	pool   int           // number of gates before the pools
+	skip   int           // and before the limits
 	out    int           // calls that are out
 	wait   int           // calls that wait
 	used   time.Duration // last asked for
-	rest   time.Duration // how long it is kept unused, at least
+
+	// Where the slices begin: a usual route is one piece.
+	cost1   [8]int64
+	pauses1 [3]*pauseGate
+	limits1 [4]*limitGate
+	parts1  [2]*part
+	gates1  [8]*queue.Gate
+
+	queue.Route
+	routeKey
+	rest time.Duration // how long it is kept unused, at least
 }
 
 // keepUnused is how long a key without limits of its own is remembered: not to be
@@ -99,7 +108,8 @@ func (l *lane) route(endpoint, key string) *route {
 }
 
 func (l *lane) newRoute(id routeKey) *route {
-	r := &route{routeKey: id, pauses: []*pauseGate{&l.pause}, place: l.place(id.endpoint)}
+	r := &route{routeKey: id, place: l.place(id.endpoint)}
+	r.pauses, r.limits, r.parts = append(r.pauses1[:0], &l.pause), r.limits1[:0], r.parts1[:0]
 	if id.endpoint != "" {
 		r.pauses = append(r.pauses, l.partOf(r, partKey{endpoint: id.endpoint}).pause)
 	}
@@ -123,7 +133,7 @@ func (l *lane) newRoute(id routeKey) *route {
 	r.keyed = r.pauseOf(provider.ScopeKey)
 	r.pool = 1 + len(r.pauses)
 	r.skip = r.pool + len(l.pools)
-	r.Gates = append(make([]*queue.Gate, 0, r.skip+len(r.limits)), &l.door.Gate)
+	r.Gates = append(r.gates1[:0], &l.door.Gate)
 	for _, p := range r.pauses {
 		r.Gates = append(r.Gates, &p.Gate)
 	}
@@ -133,7 +143,7 @@ func (l *lane) newRoute(id routeKey) *route {
 	for _, g := range r.limits {
 		r.Gates = append(r.Gates, &g.Gate)
 	}
-	r.cost = l.costOf(r, nil)
+	r.cost = l.costOf(r, nil, r.cost1[:0])
 	return r
 }
 

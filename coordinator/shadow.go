@@ -30,7 +30,7 @@ func (l *lane) shadow(trip time.Duration) *shadow {
 	s := &shadow{trip: trip, lane: &lane{
 		c: &Coordinator{origin: l.c.origin}, slug: l.slug, endpoints: l.endpoints,
 		wallTime: l.wall(), wallAt: l.now.Mono, now: l.now, p: l.p, t: l.t, b: l.b, limits: l.limits, fresh: l.fresh, base: l.base,
-		counts: counts{admitted: make([]int64, len(l.endpoints)+1)}, general: make([]*limitGate, len(l.general)), parts: make(map[partKey]*part), routes: make(map[routeKey]*route),
+		counts: counts{admitted: make([]int64, len(l.endpoints))}, general: make([]*limitGate, len(l.general)), parts: make(map[partKey]*part), routes: make(map[routeKey]*route),
 		trips: l.trips, skew: l.skew, keys: l.keys, turn: l.turn, aligned: l.aligned, guessed: l.guessed, timerAt: queue.Never,
 	}}
 	s.door.l = s.lane
