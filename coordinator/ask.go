@@ -21,6 +21,7 @@ type shared struct {
 	learnt  ledger.Learnt // what it was last told of answers
 	roomOf  ledger.Hold   // the grant that told room: answers meet each other on their way
 	room    int64         // how many more it had, as it last said; -1: not known
+	seen    *seen         // what a Peek said, where room is of it; nil: a Take's, or not known
 	roomAt  time.Duration // when that was
 	share   share         // while it does not answer
 }
@@ -62,6 +63,7 @@ func (g *limitGate) share() {
 		g.shared = &shared{room: -1}
 	}
 	g.shared.counter = counter
+	g.shared.outdated()
 	if g.l.apart && g.l.c.settings.Mode == ledger.Share {
 		was := g.shared.share
 		g.part(led.Status())
@@ -163,7 +165,7 @@ func (l *lane) rooms(ls *Lease, grant ledger.Grant) {
 		if g.shared == nil || k >= len(grant.Room) || grant.Hold != 0 && grant.Hold < g.shared.roomOf {
 			continue
 		}
-		g.shared.room, g.shared.roomAt = grant.Room[k], l.now.Mono
+		g.shared.room, g.shared.roomAt, g.shared.seen = grant.Room[k], l.now.Mono, nil
 		g.shared.roomOf = max(g.shared.roomOf, grant.Hold)
 	}
 }
@@ -203,7 +205,7 @@ func (l *lane) refusedThere(ls *Lease, grant ledger.Grant) {
 		}
 	}
 	g.shared.before = after(l.now.Mono, max(wait, 1))
-	g.shared.room = min(max(g.shared.room, 0), ls.wait.Cost[ls.route.skip+b.limits[grant.By]]-1)
+	g.shared.room, g.shared.seen = min(max(g.shared.room, 0), ls.wait.Cost[ls.route.skip+b.limits[grant.By]]-1), nil
 	l.q.Touch(&g.Gate)
 	l.refuseLate(&g.Gate, g.shared.before)
 }

@@ -69,6 +69,7 @@ type Coordinator struct {
 	unwatch  func()
 	away     atomic.Bool   // it does not answer, as was last told to the hooks
 	origin   time.Time     // of the lanes' clocks
+	quiet    atomic.Int64  // until when it is not peeked at: it has not answered that; since origin
 	stopped  chan struct{} // closed by Shutdown
 
 	lanes atomic.Pointer[map[string]*lane] // read without a lock, replaced under mu

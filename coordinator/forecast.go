@@ -107,7 +107,9 @@ func (f Forecast) clock(t time.Time) string {
 // microsecond or two a call and needs the lane's lock only while it copies.
 //
 // The error is that of Do for a call that is refused at once whatever comes: an
-// unknown provider or endpoint, a cost that no limit can ever admit.
+// unknown provider or endpoint, a cost that no limit can ever admit. Of a limit that is
+// shared and that no call has asked for yet, the ledger is asked what is left, as State
+// does.
 func (c *Coordinator) Forecast(call Call, n int) (Forecast, error) {
 	return c.ForecastAll(-1, Demand{call, n})
 }
@@ -135,6 +137,7 @@ func (c *Coordinator) ForecastAll(trip time.Duration, demands ...Demand) (Foreca
 			return Forecast{}, e
 		}
 	}
+	l.peekDemands(demands)
 	return l.forecast(trip, demands), nil
 }
 

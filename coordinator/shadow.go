@@ -81,6 +81,10 @@ func (l *lane) likeLimit(x *limitGate) *limitGate {
 // likeShared has no more go than the ledger last said is left, until the window is over
 // in which it said so.
 func (l *lane) likeShared(g, x *limitGate) {
+	if x.shared.seen != nil {
+		g.likeSeen(x.shared)
+		return
+	}
 	now := l.now.Mono
 	until := g.over(x.shared.roomAt)
 	if g.caps() || x.shared.room <= 0 || until <= now || g.told.until > now && g.told.rest(g.rule.Held()) <= x.shared.room {

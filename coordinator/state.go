@@ -89,18 +89,22 @@ type State struct {
 	Lingering   int                        `json:"lingering"` // calls without an answer whose units are held still
 }
 
-// State returns the state of one provider.
+// State returns the state of one provider. What a limit that is shared has left is the
+// ledger's word also before the first call: the ledger is asked then, within its budget,
+// and at most once a beat. States asks for all providers at once.
 func (c *Coordinator) State(slug string) (State, error) {
 	l, err := c.lane(slug)
 	if err != nil {
 		return State{}, err
 	}
+	c.peekStates(l)
 	return l.state(), nil
 }
 
 // States returns the state of every provider that was used, sorted by slug.
 func (c *Coordinator) States() []State {
 	lanes := *c.lanes.Load()
+	c.peekStates(slices.Collect(maps.Values(lanes))...)
 	states := make([]State, 0, len(lanes))
 	for _, slug := range slices.Sorted(maps.Keys(lanes)) {
 		states = append(states, lanes[slug].state())
@@ -305,7 +309,7 @@ func (g *limitGate) state() *LimitState {
 		if x.room >= 0 {
 			s.Left = min(s.Left, x.room)
 		}
-		u.ResetAt = max(u.ResetAt, x.before)
+		u.ResetAt = x.resets(u.ResetAt, g.l.now.Mono)
 	}
 	if u.ResetAt > g.l.now.Mono {
 		s.ResetAt = g.l.date(u.ResetAt)

@@ -81,6 +81,7 @@ func (c *Coordinator) Resume(slug string) error {
 		}
 		if g.shared != nil {
 			g.shared.before, g.shared.learnt = 0, ledger.Learnt{}
+			g.shared.outdated()
 			l.owe(owed{news: &ledger.News{Learn: &ledger.Learnt{Counter: g.shared.counter}}}) // what others have told, too
 		}
 		l.q.Touch(&g.Gate)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/headgate/headgate/batch/journal"
 	"github.com/headgate/headgate/coordinator"
+	"github.com/headgate/headgate/examples/internal/ledgerflag"
+	"github.com/headgate/headgate/ledger"
 	"github.com/headgate/headgate/provider"
 	"github.com/headgate/headgate/registry"
 )
@@ -34,10 +36,12 @@ func (w *world) forecast(o options, targets []*target, done *journal.Journal, ke
 		}
 	}
 	o.unavailable(targets, told)
-	c, err := newRehearsal(targets)
-	if err == nil && o.live {
-		err = w.rehearse(o, c, targets, told)
+	known, err := w.known(o, targets, told)
+	if err != nil {
+		return exitFailed, err
 	}
+	defer func() { _ = ledgerflag.Close(known) }() // nothing was spent
+	c, err := newRehearsal(targets, known)
 	if err != nil {
 		return exitFailed, err
 	}
@@ -71,8 +75,9 @@ func (w *world) forecast(o options, targets []*target, done *journal.Journal, ke
 	return exitOK, nil
 }
 
-// newRehearsal is a coordinator in which nothing is asked.
-func newRehearsal(targets []*target) (*coordinator.Coordinator, error) {
+// newRehearsal is a coordinator in which nothing is asked. What its forecasts know of
+// earlier runs is in the ledger; nil: nothing.
+func newRehearsal(targets []*target, known *ledger.Client) (*coordinator.Coordinator, error) {
 	var declared []provider.Provider
 	over := make(map[string]provider.Throttle)
 	for _, t := range targets {
@@ -84,7 +89,11 @@ func newRehearsal(targets []*target) (*coordinator.Coordinator, error) {
 			over[t.p.Slug] = t.p.Throttle
 		}
 	}
-	return coordinator.New(coordinator.Config{Registry: new(registry.Registry), Providers: declared, Overrides: over})
+	cfg := coordinator.Config{Registry: new(registry.Registry), Providers: declared, Overrides: over}
+	if known != nil {
+		cfg.Ledger = known
+	}
+	return coordinator.New(cfg)
 }
 
 // split is what of a target's jobs is left to ask, and what is not.

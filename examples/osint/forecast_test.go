@@ -118,7 +118,7 @@ func (a agreement) check(t *testing.T) {
 	targets, err := plan(chosen, r.indicators)
 	require.NoError(t, err)
 	require.NoError(t, live(targets, func(string) string { return "x" }, nil))
-	c, err := newRehearsal(targets)
+	c, err := newRehearsal(targets, nil)
 	require.NoError(t, err)
 	f, err := forecastOf(c, targets[0], targets[0].jobs, plannedTrip)
 	require.NoError(t, err)

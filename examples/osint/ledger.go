@@ -121,24 +121,21 @@ func (w *world) ledgerTrace() *coordinator.Trace {
 	}}
 }
 
-// rehearse has a rehearsal know what was spent before.
-func (w *world) rehearse(o options, c *coordinator.Coordinator, targets []*target, told io.Writer) error {
+// known opens the ledger for a plan of real calls, and tells what was spent before; nil:
+// there is none.
+func (w *world) known(o options, targets []*target, told io.Writer) (*ledger.Client, error) {
+	if !o.live {
+		return nil, nil
+	}
 	l, err := w.lookInto(o)
 	if err != nil || l == nil {
-		return err
+		return nil, err
 	}
-	defer func() { _ = ledgerflag.Close(l) }() // nothing was spent
 	before, err := spent(context.Background(), l, targets)
 	if err != nil {
-		return err
+		_ = ledgerflag.Close(l)
+		return nil, err
 	}
 	tellSpent(told, before, targets)
-	for _, all := range before {
-		for _, s := range all {
-			if err := s.rehearse(c); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return l, nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/coordinator"
 	"github.com/headgate/headgate/ledger"
 	"github.com/headgate/headgate/provider"
 )
@@ -143,24 +142,4 @@ func strungs[S fmt.Stringer](all []S) []string {
 		texts[i] = s.String()
 	}
 	return texts
-}
-
-// rehearse tells a rehearsal what the counter stands at, as an answer of the provider
-// could. What a sliding window has counted is taken to come back when the first of it
-// does, so that a forecast stays a lower bound.
-func (s standing) rehearse(c *coordinator.Coordinator) error {
-	reset := time.Until(s.usage.ResetAt)
-	if !s.usage.NotBefore.IsZero() {
-		reset = max(reset, time.Until(s.usage.NotBefore))
-	}
-	none := map[string]int64{provider.Requests: 0, s.limit.Unit: 0} // it is no call
-	ls, err := c.Acquire(context.Background(), coordinator.Call{Provider: s.t.p.Slug, Endpoint: s.at, Key: s.key, Cost: none, Wait: -1})
-	if err != nil {
-		return err
-	}
-	ls.Report(provider.Feedback{Outcome: provider.OK, Budgets: []provider.Budget{{
-		Name: s.limit.Name, Unit: s.limit.Unit, Remaining: s.left(), HasRemaining: true, Reset: reset, HasReset: reset > 0,
-	}}})
-	ls.Release()
-	return nil
 }
