@@ -158,10 +158,11 @@ func (g *limitGate) spent(ls *Lease, advice time.Duration) {
 	l.refuseLate(&g.Gate, g.notBefore)
 }
 
-// over is the end of the window in which something was said: the next boundary of the
-// limit's calendar, else a window after it.
+// over is the end of the window in which something was said: the boundary of the limit's
+// calendar that came next, else a window after it.
 func (g *limitGate) over(said time.Duration) time.Duration {
-	if at, dated := g.rule.Boundary(g.l.now); dated {
+	now := g.l.now
+	if at, dated := g.rule.Boundary(limit.Now{Mono: said, Wall: now.Wall - (now.Mono - said)}); dated {
 		return at
 	}
 	w, _ := g.d.Per.Duration()

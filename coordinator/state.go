@@ -306,7 +306,7 @@ func (g *limitGate) state() *LimitState {
 	}
 	if x := g.shared; x != nil {
 		s.Shared = true
-		if x.room >= 0 {
+		if x.room >= 0 && g.l.now.Mono < g.over(x.roomAt) {
 			s.Left = min(s.Left, x.room)
 		}
 		u.ResetAt = x.resets(u.ResetAt, g.l.now.Mono)
