@@ -28,7 +28,7 @@ const howConformance = "Played in virtual time (`testing/synctest`) against `int
 	"in exact windows, in fixed windows (of twelve phases, three where a window is a day), and by a token bucket of N; networks without delay, and with 10–100 ms " +
 	"and 20–300 ms each way, drawn evenly; demand that is steady (always more than may go), bursty (three windows' worth at once, every five windows) and on-off (a fifth " +
 	"too much for five windows, nothing for five). *Refused* is the share of requests. *Steady* is what got through, of what the limit allows; no peer " +
-	"can know more than the declaration, and who counts a call until its answer is there can use W/(W + mean round trip) of it: %s. " +
+	"can know more than the declaration, and who counts a call until its answer is there can use W/(W + mean round trip) of it: %s. Two rows were told of the network what no declaration says. " +
 	"*Bursts* is the wait for the admitted attempt at 50 per 1 s, the mean over providers and networks. go-limiter reads the machine's clock past Go's `time`, so it is " +
 	"played on the wall, where windows are a second. gobreaker has no limits and is not here."
 
@@ -97,6 +97,8 @@ func (m measured) why(p peer.Peer, refused float64) string {
 		return fmt.Sprintf("%s of its requests were refused (played with the limits per second only)", report.Percent(refused))
 	case refused > 0:
 		return fmt.Sprintf("%s of its requests were refused", report.Percent(refused))
+	case p.Name == peer.Informed.Name:
+		return "it was told what no round trip is below, and need not wait for that twice: W/(W + mean round trip − least)"
 	case p.Name == peer.Slowed.Name:
 		return "it was told how unevenly the network delays; spaced by that, calls need not be counted until their answers"
 	}

@@ -181,7 +181,7 @@ func (l *lane) rehearsal(trip time.Duration, demands []Demand) *rehearsal {
 	l.lock()
 	defer func() { l.tell(l.unlock()) }()
 	if trip < 0 {
-		trip = l.trips.median()
+		trip = max(l.trips.median(), l.least.holds)
 	}
 	r := &rehearsal{shadow: l.shadow(trip)}
 	for _, d := range demands {

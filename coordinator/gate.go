@@ -100,7 +100,7 @@ func (g *limitGate) Look(now time.Duration, n int64) time.Duration {
 	if g.learned == 0 && g.told.until == 0 && g.notBefore <= now && g.shared == nil {
 		return g.rule.Look(g.l.now, n)
 	}
-	at := g.soonest(now, n)
+	at := g.soonest(now, n, 0)
 	if g.told.until != 0 {
 		at = max(at, g.told.closed(now, n, g.rule.Held()))
 	}
@@ -111,10 +111,13 @@ func (g *limitGate) Look(now time.Duration, n int64) time.Duration {
 }
 
 // soonest is Look as a lower bound: what is out may be given back, and then what an
-// answer said is left holds no more.
-func (g *limitGate) soonest(now time.Duration, n int64) time.Duration {
+// answer said is left holds no more; and it may be settled as of some time before now.
+func (g *limitGate) soonest(now time.Duration, n int64, before time.Duration) time.Duration {
 	g.unlearn(now)
 	at := g.rule.Look(g.l.now, n)
+	if before > 0 && at != queue.Never {
+		at = max(at-before, now)
+	}
 	if g.learned != 0 && at > g.maxUntil {
 		at = max(g.maxUntil, now) // its declared size is back by then
 	}

@@ -46,6 +46,7 @@ type lane struct {
 	counts  counts
 	lately  lately
 	trips   trips
+	least   leastTrip
 	pause   pauseGate
 	door    doorGate
 	few     [4]*Lease // where out begins
@@ -129,6 +130,7 @@ func (l *lane) declare(t provider.Throttle) error {
 	l.fresh = fresh
 	old := l.limits
 	l.p.Throttle, l.t, l.limits, l.off = t, t.WithDefaults(), limits, len(t.Off) > 0
+	l.least = leastTrip{declared: t.LeastRoundTrip, holds: t.LeastRoundTrip}
 	l.renew(old)
 	return nil
 }

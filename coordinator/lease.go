@@ -28,6 +28,7 @@ type terms struct {
 	flow      string
 	named     map[string]int64 // the cost that the call names
 	granted   time.Duration    // when it went; while it waits: since when
+	sent      time.Duration    // 0: not known
 	settled   time.Duration    // from when its units count
 	waited    time.Duration
 	token     breaker.Token
@@ -54,8 +55,8 @@ type rare struct {
 	retried  int           // retries so far of its call, and of all that are nested in it
 	options  []*option     // of a call that may go with several keys: each waits, instead of the lease
 	refusal  *Error        // that ended its wait
-	sent     time.Duration // 0: not known
 	arrived  time.Duration // from when its requests count, where early
+	counted  time.Duration // from when its units count where a least round trip is known; 0: from settled
 	used     []int64       // what was charged by gate, where that is not the cost
 	marks    []mark        // what it saw of the quotas as it went, at a provider that tells
 	rides    *Lease        // the outer one whose slot it goes under; nil: its own
@@ -87,14 +88,6 @@ func (ls *Lease) options() []*option {
 		return nil
 	}
 	return ls.rare.options
-}
-
-// sent is when its request went; 0: not known.
-func (ls *Lease) sent() time.Duration {
-	if ls.rare == nil {
-		return 0
-	}
-	return ls.rare.sent
 }
 
 // refusal is what ended its wait; nil: its turn did.
@@ -210,8 +203,8 @@ func (ls *Lease) Waited() time.Duration { return ls.waited }
 func (ls *Lease) Sent() {
 	l := ls.l
 	l.lock()
-	if ls.state == held && ls.sent() == 0 {
-		ls.rarely().sent = l.now.Mono
+	if ls.state == held && ls.sent == 0 {
+		ls.sent = l.now.Mono
 		if aw := l.t.ArrivalWithin; aw > 0 {
 			l.settleLater(&later{at: after(l.now.Mono, aw), ls: ls, early: true})
 		}
@@ -244,7 +237,7 @@ func (ls *Lease) Release() { ls.end(ls.l.release) }
 // Sent or Report it is a Release.
 func (ls *Lease) Forget() {
 	ls.end(func(ls *Lease) {
-		if ls.state == held && ls.sent() == 0 {
+		if ls.state == held && ls.sent == 0 {
 			ls.l.giveBack(ls)
 		} else {
 			ls.l.release(ls)

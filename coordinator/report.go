@@ -49,7 +49,8 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	if f.Unanswered {
 		l.settleUnanswered(ls)
 	} else {
-		l.trips.add(l.now.Mono, l.now.Mono-max(ls.granted, ls.sent()))
+		l.trips.add(l.now.Mono, l.trip(ls))
+		l.refuted(l.trip(ls), f.Outcome)
 		l.settle(ls, l.now, f)
 	}
 	l.judge(ls, breakerResult(f.Outcome))
@@ -117,10 +118,12 @@ func (l *lane) pauses(ls *Lease, f *provider.Feedback) {
 	ls.route.keyed.authorized(ls, f)
 }
 
-// settle ends the hold of a lease's units: they count from at on, as many as the
-// answer told, and none in a limit that does not charge such an answer.
+// settle ends the hold of a lease's units: they count from at on (earlier, where the
+// least round trip tells more), as many as the answer told, and none in a limit that
+// does not charge such an answer.
 func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 	ls.settled = at.Mono
+	counted := instant(l.countedBy(ls, at.Mono, f))
 	q := ls.route.keyed
 	q.unsettled--
 	if q.told.until != 0 {
@@ -148,9 +151,12 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 		if charged != n {
 			ls.use(gi, charged)
 		}
-		if ls.hasArrived(g) {
+		switch {
+		case ls.hasArrived(g):
 			g.rule.Correct(ls.chargedAt(g), l.now, charged-n)
-		} else {
+		case counted.Mono != at.Mono && g.early():
+			g.rule.Settle(instant(ls.granted), counted, n, charged)
+		default:
 			g.rule.Settle(instant(ls.granted), at, n, charged)
 		}
 		if ls.rare != nil && (ls.state == over || g.d.Unit == provider.Requests) { // else a later part of the answer may tell the real use
@@ -167,6 +173,8 @@ func (ls *Lease) chargedAt(g *limitGate) limit.Now {
 		return instant(ls.granted)
 	case ls.hasArrived(g):
 		return instant(ls.rare.arrived)
+	case ls.rare != nil && ls.rare.counted != 0 && g.early():
+		return instant(ls.rare.counted)
 	}
 	return instant(ls.settled)
 }
@@ -211,8 +219,8 @@ func (l *lane) correct(ls *Lease, used map[string]int64) {
 // before now.
 func (l *lane) settleUnanswered(ls *Lease) {
 	at := after(l.now.Mono, l.linger())
-	if sent := ls.sent(); sent != 0 {
-		at = max(after(sent, l.linger()), l.now.Mono)
+	if ls.sent != 0 {
+		at = max(after(ls.sent, l.linger()), l.now.Mono)
 	}
 	if at == l.now.Mono {
 		l.settle(ls, l.now, ls.f)

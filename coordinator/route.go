@@ -244,7 +244,7 @@ func (l *lane) opens(r *route, cost, ahead []int64) (at time.Duration, by *queue
 		if n == 0 {
 			continue
 		}
-		if t := g.soonest(l.now.Mono, n); t > at && t != queue.Never {
+		if t := g.soonest(l.now.Mono, n, g.sooner()); t > at && t != queue.Never {
 			at, by = t, &g.Gate
 		}
 		if ahead == nil || g.d.Unit != provider.Requests || len(g.d.Charges) > 0 {
@@ -257,8 +257,8 @@ func (l *lane) opens(r *route, cost, ahead []int64) (at time.Duration, by *queue
 			if g.d.Algorithm == provider.LeakyBucket {
 				n = 1 // a heavy call goes at once and keeps its distance afterwards
 			}
-			if t := g.rule.When(l.now, sum+n); t > at && t != queue.Never {
-				at, by = t, &g.Gate
+			if t := g.rule.When(l.now, sum+n); t != queue.Never && t-g.sooner() > at {
+				at, by = t-g.sooner(), &g.Gate
 			}
 		}
 	}

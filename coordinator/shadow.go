@@ -31,7 +31,7 @@ func (l *lane) shadow(trip time.Duration) *shadow {
 		c: &Coordinator{origin: l.c.origin}, slug: l.slug, endpoints: l.endpoints,
 		wallTime: l.wall(), wallAt: l.now.Mono, now: l.now, p: l.p, t: l.t, b: l.b, limits: l.limits, fresh: l.fresh, base: l.base,
 		counts: counts{admitted: make([]int64, len(l.endpoints))}, general: make([]*limitGate, len(l.general)), parts: make(map[partKey]*part), routes: make(map[routeKey]*route),
-		trips: l.trips, skew: l.skew, keys: l.keys, turn: l.turn, aligned: l.aligned, guessed: l.guessed, timerAt: queue.Never,
+		trips: l.trips, least: l.least, skew: l.skew, keys: l.keys, turn: l.turn, aligned: l.aligned, guessed: l.guessed, timerAt: queue.Never,
 	}}
 	s.door.l = s.lane
 	s.door.Init(&s.door, false)
@@ -145,9 +145,9 @@ func (s *shadow) copyOut(l *lane) map[*Lease]*Lease {
 func (s *shadow) copyLease(l *lane, x *Lease) *Lease {
 	r := s.routeLike(l, x.route.routeKey)
 	ls := &Lease{terms: terms{l: s.lane, route: r, wait: queue.Waiter{Cost: l.onRoute(r, x, x.wait.Cost)},
-		granted: x.granted, settled: x.settled, state: x.state, early: x.early, all: x.all, f: x.f}}
+		granted: x.granted, sent: x.sent, settled: x.settled, state: x.state, early: x.early, all: x.all, f: x.f}}
 	if x.rare != nil {
-		ls.rare = &rare{sent: x.rare.sent, arrived: x.rare.arrived, used: l.onRoute(r, x, x.rare.used)}
+		ls.rare = &rare{arrived: x.rare.arrived, used: l.onRoute(r, x, x.rare.used)}
 	}
 	return ls
 }

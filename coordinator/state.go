@@ -87,6 +87,9 @@ type State struct {
 	Refused     map[Reason]int64           `json:"refused,omitempty"`
 	Ignored     int64                      `json:"ignored"`   // units named by calls that no limit counts
 	Lingering   int                        `json:"lingering"` // calls without an answer whose units are held still
+
+	LeastRoundTrip        time.Duration `json:"least_round_trip,omitempty"`         // in force: the declared one, or the shortest that was seen; 0: none
+	LeastRoundTripRefuted bool          `json:"least_round_trip_refuted,omitempty"` // an answer took less than was declared
 }
 
 // State returns the state of one provider. What a limit that is shared has left is the
@@ -127,6 +130,7 @@ func (l *lane) state() State {
 	if w := l.q.Oldest(); w != nil {
 		s.Oldest = l.now.Mono - w.Owner.(*Lease).granted
 	}
+	s.LeastRoundTrip, s.LeastRoundTripRefuted = l.least.holds, l.least.holds < l.least.declared
 	bs, until := l.breaker.State(l.clock())
 	s.Breaker = BreakerState{State: string(bs), Failures: l.breaker.Failures(), Until: until}
 	if l.breaker == nil {
@@ -343,7 +347,7 @@ func (l *lane) queueState() QueueState {
 	for i, g := range l.plain.limits {
 		if n := l.plain.cost[l.plain.skip+i]; n > 0 && g.d.Scope == provider.ScopeProvider {
 			if t := g.rule.When(l.now, int64(s.Length+1)*n); t != limit.Never {
-				at = max(at, t)
+				at = max(at, t-g.sooner())
 			}
 		}
 	}

@@ -27,6 +27,8 @@ type storm struct {
 	p      provider.Provider
 	ended  int
 	strict bool // nothing is sent that the provider answers with a failure
+
+	out, back time.Duration // that each way takes at the least
 }
 
 func (s *storm) n(n int) int {
@@ -88,7 +90,7 @@ func (s *storm) attempt(ctx context.Context, call coordinator.Call) error {
 	}
 	ls.Sent()
 	answer := make(chan provider.Outcome, 1)
-	there, back := s.ms(100), s.ms(100)
+	there, back := s.out+s.ms(100), s.back+s.ms(100)
 	go func() {
 		time.Sleep(there)
 		leave, ok := s.r.Enter("p", call.Endpoint, ls.Key(), call.Cost)
@@ -157,11 +159,17 @@ func (s *storm) run(t *testing.T, calls int) {
 // storms runs n storms; of a provider that has so many keys, of which a call that
 // pins none takes any.
 func storms(t *testing.T, n, calls int, strict bool, keys int) {
+	t.Helper()
+	stormsFarAway(t, n, calls, strict, keys, 0, 0)
+}
+
+// stormsFarAway runs them at a provider of which it is known how far away it is.
+func stormsFarAway(t *testing.T, n, calls int, strict bool, keys int, out, back time.Duration) {
 	for seed := range uint64(n) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &storm{rng: rand.New(rand.NewPCG(seed, 7)), strict: strict}
-				s.p = once(provider.Throttle{Limits: s.anyLimits(), MaxQueue: 10_000, MaxWait: provider.Forever, Penalty: 100 * time.Millisecond})
+				s := &storm{rng: rand.New(rand.NewPCG(seed, 7)), strict: strict, out: out, back: back}
+				s.p = once(provider.Throttle{Limits: s.anyLimits(), MaxQueue: 10_000, MaxWait: provider.Forever, Penalty: 100 * time.Millisecond, LeastRoundTrip: out + back})
 				s.p.Endpoints = []provider.Endpoint{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 				if keys > 0 {
 					s.p.Auth = provider.Auth{Kind: "header", Name: "Key", Env: []string{"k", "l", "m"}[:keys]}

@@ -125,7 +125,7 @@ func (p *plan) meaningless(whose string, t provider.Throttle, queue bool) {
 		given bool
 	}{
 		{"excess", t.Excess != ""}, {"max_queue", queue}, {"penalty", t.Penalty != 0}, {"warmup", t.Warmup != 0},
-		{"arrival_within", t.ArrivalWithin != 0}, {"max_retry_after", t.MaxRetryAfter != 0}, {"adaptive", t.Adaptive},
+		{"arrival_within", t.ArrivalWithin != 0}, {"least_round_trip", t.LeastRoundTrip != 0}, {"max_retry_after", t.MaxRetryAfter != 0}, {"adaptive", t.Adaptive},
 		{"learn", t.Learn != ""}, {"bad_answers", t.BadAnswers != nil}, {"off", len(t.Off) > 0},
 	} {
 		if f.given {

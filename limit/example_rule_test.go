@@ -104,3 +104,16 @@ func ExampleRule_SetSkew() {
 	// 24h0m1s
 	// 24h0m4s
 }
+
+// What was taken for the instant at which a call counted turns out to be too early.
+func ExampleRule_Postpone() {
+	r := rule(provider.Limit{Name: "minute", Max: 1, Per: "1m"})
+	r.Take(at(0), 1)
+	r.Settle(at(0), at(time.Second), 1, 1)
+	fmt.Println(r.Look(at(2*time.Second), 1))
+	r.Postpone(3 * time.Second)
+	fmt.Println(r.Look(at(2*time.Second), 1))
+	// Output:
+	// 1m1.000000001s
+	// 1m4.000000001s
+}

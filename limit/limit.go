@@ -5,7 +5,8 @@
 // A call looks and takes at one instant; from then on its units are held. They
 // are settled when the answer is there, and count from that instant on: the
 // provider has counted them no later, so a limit that is kept here is kept there,
-// however long either way takes. Limits that are counted: sent count from the
+// however long either way takes. Where a least of both ways is known they may be settled
+// as of so much earlier. Limits that are counted: sent count from the
 // instant of going instead; their bounds hold for what is granted.
 //
 // Not in it: who waits (package queue), what is asked together (package

@@ -30,6 +30,7 @@ throttle:
   penalty: 1m30s
   warmup: 10s
   arrival_within: 500ms
+  least_round_trip: 150ms
   max_retry_after: 48h
   adaptive: true
   learn: raise
@@ -93,7 +94,7 @@ func completeValue() Provider {
 		BaseURL: "https://api.acme.example/v3", Hosts: []string{"eu.acme.example", "acme.example:8443"},
 		Throttle: Throttle{
 			RPS: 2.5, RPD: 10000, Burst: 3, Algorithm: LeakyBucket, Excess: Delay, MaxQueue: 50, MaxWait: Forever, MaxInFlight: 4,
-			Penalty: 90 * time.Second, Warmup: 10 * time.Second, ArrivalWithin: 500 * time.Millisecond, MaxRetryAfter: 48 * time.Hour,
+			Penalty: 90 * time.Second, Warmup: 10 * time.Second, ArrivalWithin: 500 * time.Millisecond, LeastRoundTrip: 150 * time.Millisecond, MaxRetryAfter: 48 * time.Hour,
 			Adaptive: true, Learn: LearnRaise, BadAnswers: &Limit{Max: 10, Per: "10m"},
 			Limits: []Limit{
 				{Name: "credits", Max: 15500, Per: Month, Zone: "America/Los_Angeles", Anchor: "15 17:30", Unit: Credits, Scope: ScopeKey,

@@ -78,26 +78,39 @@ const (
 // RPS, RPM, RPH, RPD, Burst, Algorithm and MaxInFlight are the short form of
 // Limits; see [Throttle.Expand]. Zero means absent, never "none at all". For
 // the defaults of the other fields see [Throttle.WithDefaults].
+//
+// LeastRoundTrip is a promise of whoever declares it: the least time that a request
+// takes to where the provider counts it, and the least that an answer takes from there
+// (the provider's own least work after counting may be added), over all ways that calls
+// of this process take, come to as much. It is not the shortest round trip where the
+// shortest way there and the shortest way back never meet in one call: of two routes,
+// 10 ms there and 190 ms back and the reverse, the leasts come to 20 ms. With it a call
+// counts by so much before its answer, never before it went: throughput is W/(W + round
+// trip − LeastRoundTrip) of the rate, and never more than one call a unit and round trip.
+// Limits whose windows follow the clock (fixed_window, sliding_window_counter), that are
+// counted: sent or kept in a ledger, and in_flight caps have nothing of it. If it is too
+// long, more goes than the provider allows; an answer in less time refutes it.
 type Throttle struct {
-	RPS           float64       `yaml:"rps,omitempty"`             // requests a second
-	RPM           float64       `yaml:"rpm,omitempty"`             // requests a minute
-	RPH           float64       `yaml:"rph,omitempty"`             // requests an hour
-	RPD           float64       `yaml:"rpd,omitempty"`             // requests in 24 hours, rolling
-	Burst         int64         `yaml:"burst,omitempty"`           // see Expand
-	Algorithm     Algorithm     `yaml:"algorithm,omitempty"`       // of the rate with the shortest period
-	Excess        ExcessPolicy  `yaml:"excess,omitempty"`          // queue (default) | reject | delay
-	MaxQueue      int           `yaml:"max_queue,omitempty"`       // places in the queue; default 1,000
-	MaxWait       time.Duration `yaml:"max_wait,omitempty"`        // of a call in all; default 1h, 30s under delay; "forever"
-	MaxInFlight   int           `yaml:"max_in_flight,omitempty"`   // calls out at once; 0: no cap
-	Penalty       time.Duration `yaml:"penalty,omitempty"`         // shortest pause after a refusal without advice; default 1s
-	Warmup        time.Duration `yaml:"warmup,omitempty"`          // after a pause, from 10 % of the rate to all of it
-	ArrivalWithin time.Duration `yaml:"arrival_within,omitempty"`  // a request has arrived this long after it was sent
-	MaxRetryAfter time.Duration `yaml:"max_retry_after,omitempty"` // longer advice is a refusal, not a wait; default 24h
-	Adaptive      bool          `yaml:"adaptive,omitempty"`
-	Learn         string        `yaml:"learn,omitempty"`       // lower (default) | raise
-	BadAnswers    *Limit        `yaml:"bad_answers,omitempty"` // a budget of 401, 403 and 429 answers; its name may be left out
-	Off           []string      `yaml:"off,omitempty"`         // endpoints that may not be called; Everything: none may
-	Limits        []Limit       `yaml:"limits,omitempty"`
+	RPS            float64       `yaml:"rps,omitempty"`              // requests a second
+	RPM            float64       `yaml:"rpm,omitempty"`              // requests a minute
+	RPH            float64       `yaml:"rph,omitempty"`              // requests an hour
+	RPD            float64       `yaml:"rpd,omitempty"`              // requests in 24 hours, rolling
+	Burst          int64         `yaml:"burst,omitempty"`            // see Expand
+	Algorithm      Algorithm     `yaml:"algorithm,omitempty"`        // of the rate with the shortest period
+	Excess         ExcessPolicy  `yaml:"excess,omitempty"`           // queue (default) | reject | delay
+	MaxQueue       int           `yaml:"max_queue,omitempty"`        // places in the queue; default 1,000
+	MaxWait        time.Duration `yaml:"max_wait,omitempty"`         // of a call in all; default 1h, 30s under delay; "forever"
+	MaxInFlight    int           `yaml:"max_in_flight,omitempty"`    // calls out at once; 0: no cap
+	Penalty        time.Duration `yaml:"penalty,omitempty"`          // shortest pause after a refusal without advice; default 1s
+	Warmup         time.Duration `yaml:"warmup,omitempty"`           // after a pause, from 10 % of the rate to all of it
+	ArrivalWithin  time.Duration `yaml:"arrival_within,omitempty"`   // a request has arrived this long after it was sent
+	LeastRoundTrip time.Duration `yaml:"least_round_trip,omitempty"` // no way there and back is shorter, see below; 0: not known
+	MaxRetryAfter  time.Duration `yaml:"max_retry_after,omitempty"`  // longer advice is a refusal, not a wait; default 24h
+	Adaptive       bool          `yaml:"adaptive,omitempty"`
+	Learn          string        `yaml:"learn,omitempty"`       // lower (default) | raise
+	BadAnswers     *Limit        `yaml:"bad_answers,omitempty"` // a budget of 401, 403 and 429 answers; its name may be left out
+	Off            []string      `yaml:"off,omitempty"`         // endpoints that may not be called; Everything: none may
+	Limits         []Limit       `yaml:"limits,omitempty"`
 }
 
 // Limit is one bound: at most Max units Per period, counted by Algorithm. A

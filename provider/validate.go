@@ -29,6 +29,9 @@ func (p Provider) faults() faults {
 	p.Breaker.check(&f)
 	p.Retry.check(&f)
 	checkLength(&f, "timeout", p.Timeout, false)
+	if least := p.Throttle.LeastRoundTrip; p.Timeout > 0 && least >= p.Timeout && least <= longest {
+		f.add("throttle.least_round_trip", "%s is not below timeout, %s: no answer could come in time", durationText(least), durationText(p.Timeout))
+	}
 	p.Auth.check(&f)
 	if strings.ContainsFunc(p.Identity.UserAgent, isControl) {
 		f.add("identity.user_agent", "has a control character: a header cannot hold it")

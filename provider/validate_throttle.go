@@ -34,6 +34,7 @@ func (t Throttle) check(f *faults, path string) {
 	checkLength(f, at(path, "penalty"), t.Penalty, false)
 	checkLength(f, at(path, "warmup"), t.Warmup, false)
 	checkLength(f, at(path, "arrival_within"), t.ArrivalWithin, false)
+	checkLength(f, at(path, "least_round_trip"), t.LeastRoundTrip, false)
 	checkLength(f, at(path, "max_retry_after"), t.MaxRetryAfter, true)
 	checkWord(f, at(path, "learn"), t.Learn, LearnLower, LearnRaise)
 	if t.BadAnswers != nil {

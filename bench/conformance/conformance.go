@@ -85,7 +85,7 @@ const (
 var (
 	Kinds   = []peer.Kind{peer.Window, peer.Fixed, peer.Bucket}
 	Demands = []Demand{Steady, Bursty, OnOff}
-	Peers   = []peer.Peer{peer.Headgate, peer.ByHand, peer.Failsafe, peer.Spaced, peer.Burst, peer.Slowed,
+	Peers   = []peer.Peer{peer.Headgate, peer.Informed, peer.ByHand, peer.Failsafe, peer.Spaced, peer.Burst, peer.Slowed,
 		peer.Uber, peer.Throttled, peer.GoLimiter, peer.Retryable}
 )
 
@@ -161,7 +161,10 @@ func (c Cell) plan(quick bool) plan {
 		p.windows *= 4 // few calls a window: it costs nothing
 	}
 	if c.Kind == peer.Fixed {
-		p.windows, p.times = p.windows/4, 12
+		p.times = 12
+		if c.Demand != Steady || c.Peer.Limitless { // else a window more or less would be the error, again
+			p.windows /= 4
+		}
 	}
 	switch {
 	case c.Set.day():

@@ -26,7 +26,7 @@ func Play(c Cell, quick bool) (Result, error) {
 	scores, errs := make([]score, p.times), make([]error, p.times)
 	var running sync.WaitGroup
 	for i := range p.times {
-		play := func() { scores[i], errs[i] = c.play(p, c.phase(i, p.times)) }
+		play := func() { scores[i], errs[i] = c.play(p, seed+uint64(i), c.phase(i, p.times)) }
 		if c.Peer.Blind { // it lasts as long as it plays: at once
 			running.Go(play)
 		} else {
@@ -60,13 +60,13 @@ func (s *score) add(t score) {
 }
 
 // play plays a cell once.
-func (c Cell) play(p plan, phase time.Duration) (score, error) {
+func (c Cell) play(p plan, seed uint64, phase time.Duration) (score, error) {
 	r, err := referee.New(seed, c.provider(phase))
 	if err != nil {
 		return score{}, err
 	}
 	defer r.Close()
-	gate := c.Peer.New(peer.Config{Kind: c.Kind, Limits: c.Set.Limits, Jitter: c.Network.Max - c.Network.Min})
+	gate := c.Peer.New(peer.Config{Kind: c.Kind, Limits: c.Set.Limits, Jitter: c.Network.Max - c.Network.Min, LeastRoundTrip: 2 * c.Network.Min})
 	if gate.Close != nil {
 		defer gate.Close()
 	}
@@ -91,7 +91,8 @@ func (c Cell) play(p plan, phase time.Duration) (score, error) {
 	}, g.err
 }
 
-// seed makes the network's delays the same for every peer that sends the same calls.
+// seed makes the network's delays the same for every peer that sends the same calls. Each
+// phase has one of its own: what is luck with one is none with twelve.
 const seed = 20261101
 
 // grace is how much shorter than declared the provider's periods are: nobody shall be

@@ -37,8 +37,11 @@ type Config struct {
 	Kind   Kind
 	Limits []Limit // the shortest period first
 	// Jitter is the longest time that a request takes to arrive, less the shortest.
-	// A program cannot know it: only one peer is told, to show what that is worth.
+	// A program cannot know it: only Slowed is told, to show what that is worth.
 	Jitter time.Duration
+	// LeastRoundTrip is the shortest time that a request takes to arrive, and the
+	// shortest of an answer. Where the provider is says it; only Informed is told.
+	LeastRoundTrip time.Duration
 
 	Cap      int  // most calls in flight; 0: no cap
 	Breaker  bool // opens after Failures in a row, for Cooldown

@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // all that live in virtual time.
-var all = []Peer{Headgate, ByHand, LimitsFirst, HandOnce, Failsafe, Breaker, Spaced, Burst, Slowed, Uber, Throttled, Retryable}
+var all = []Peer{Headgate, Informed, ByHand, LimitsFirst, HandOnce, Failsafe, Breaker, Spaced, Burst, Slowed, Uber, Throttled, Retryable}
 
 // each runs f in a bubble of its own for each peer that which takes.
 func each(t *testing.T, which func(Peer) bool, f func(t *testing.T, p Peer)) {
@@ -94,6 +94,27 @@ func TestSlowedLeavesRoomForTheJitter(t *testing.T) {
 		at := sends(Slowed.New(Config{Limits: []Limit{{10, time.Second}}, Jitter: 200 * time.Millisecond}), 21)
 		require.Equal(t, 2400*time.Millisecond, at[20])
 	})
+}
+
+func TestInformedNeedNotWaitForTheLeastRoundTripTwice(t *testing.T) {
+	for _, c := range []struct {
+		p    Peer
+		next time.Duration
+	}{{Headgate, 1300*time.Millisecond + 1}, {Informed, 1100*time.Millisecond + 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			g := c.p.New(Config{Kind: Window, Limits: []Limit{{1, time.Second}}, LeastRoundTrip: 200 * time.Millisecond})
+			var at []time.Duration
+			begun := time.Now()
+			for range 2 {
+				require.NoError(t, g.Call(t.Context(), "", func(context.Context) error {
+					at = append(at, time.Since(begun))
+					time.Sleep(300 * time.Millisecond)
+					return nil
+				}))
+			}
+			require.Equal(t, []time.Duration{0, c.next}, at)
+		})
+	}
 }
 
 func TestARefusedCallComesAgainWhenItMay(t *testing.T) {

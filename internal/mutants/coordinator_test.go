@@ -2,7 +2,7 @@ package mutants
 
 var coordinators = []mutant{
 	{name: "a call counts from when it was sent", file: "report.go", by: "TestCallWithoutAnswerLingers",
-		before: "g.rule.Settle(instant(ls.granted), at, n, charged)", after: "g.rule.Settle(instant(ls.granted), instant(ls.granted), n, charged)"},
+		before: "default:\n\t\t\tg.rule.Settle(instant(ls.granted), at, n, charged)", after: "default:\n\t\t\tg.rule.Settle(instant(ls.granted), instant(ls.granted), n, charged)"},
 	{name: "a cancelled call is settled at once", file: "report.go", by: "TestCallWithoutAnswerLingers",
 		before: "at := after(l.now.Mono, l.linger())", after: "at := l.now.Mono"},
 	{name: "a turn that meets the end of its context is lost", file: "admit.go", by: "TestGrantMeetsCancel",
@@ -69,4 +69,14 @@ var coordinators = []mutant{
 		before: "l.refuse(ls, l.refusal(ls, ReasonShutdown, \"the coordinator is shut down\", 0))", after: "_ = ls"},
 	{name: "a panic keeps what it took", file: "walk.go", by: "TestPanicLeavesNothingTaken",
 		before: "\t\t\tw.abort(ls)\n", after: "\t\t\t_ = ls\n"},
+	{name: "windows of dates count from before the answer", file: "least.go", by: "TestLeastRoundTripLeavesTheRestAsItIs",
+		before: " && !g.rule.Aligned()", after: ""},
+	{name: "a shared limit counts from before the answer", file: "least.go", by: "TestLeastRoundTripIsOfOneProcess",
+		before: "return g.shared == nil && ", after: "return "},
+	{name: "a call without an answer counts from before its end", file: "least.go", by: "TestStormsFarAway",
+		before: "if f.Unanswered || l.least.holds == 0", after: "if l.least.holds == 0"},
+	{name: "a refuted round trip leaves what counts as it was", file: "least.go", by: "TestAnAnswerRefutesTheLeastRoundTrip",
+		before: "g.rule.Postpone(much)", after: "_ = much"},
+	{name: "what is out counts from no sooner than now", file: "least.go", by: "TestNobodyIsRefusedForWhatMayCountFromBefore",
+		before: "return g.l.least.holds\n", after: "return 0\n"},
 }

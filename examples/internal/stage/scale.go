@@ -57,6 +57,7 @@ func Scale(p provider.Provider, speed float64) (scaled provider.Provider, played
 	t.Penalty = Shorten(t.Penalty, speed)
 	t.Warmup = Shorten(t.Warmup, speed)
 	t.MaxRetryAfter = Shorten(t.MaxRetryAfter, speed)
+	t.LeastRoundTrip = 0 // of the real network, which nobody plays
 	if t.ArrivalWithin == 0 {
 		t.ArrivalWithin = arrivalWithin
 	}
