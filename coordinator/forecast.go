@@ -116,7 +116,7 @@ func (c *Coordinator) Forecast(call Call, n int) (Forecast, error) {
 
 // ForecastAll is Forecast for calls of several kinds to one provider, which share
 // its limits: they take turns. trip is what a round trip is taken to last; below 0:
-// the median of those so far, 0 where there were none.
+// the median of those so far, 0 where there were none, and never below the declared least.
 func (c *Coordinator) ForecastAll(trip time.Duration, demands ...Demand) (Forecast, error) {
 	if len(demands) == 0 {
 		return Forecast{}, fmt.Errorf("coordinator: forecast: no demand: want the calls that are to be made")

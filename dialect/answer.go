@@ -31,8 +31,8 @@ type answer struct {
 	isJSON  bool
 }
 
-func newAnswer(r *http.Response, body []byte, now time.Time) *answer {
-	a := &answer{status: r.StatusCode, header: r.Header, now: now, raw: body}
+func newAnswer(r *http.Response, body []byte, now time.Time) answer {
+	a := answer{status: r.StatusCode, header: r.Header, now: now, raw: body}
 	for name := range a.header {
 		a.odd = a.odd || textproto.CanonicalMIMEHeaderKey(name) != name
 		_, _, rated := family(name)

@@ -18,7 +18,8 @@ func Value(s provider.Source, h http.Header, body []byte) (value string, ok bool
 	var texts []string
 	switch {
 	case s.Header != "":
-		texts = newAnswer(&http.Response{Header: h}, nil, time.Time{}).lines(s.Header)
+		a := newAnswer(&http.Response{Header: h}, nil, time.Time{})
+		texts = a.lines(s.Header)
 	case s.JSON != "":
 		nodes, _ := selected(s.JSON, body)
 		for _, n := range nodes {

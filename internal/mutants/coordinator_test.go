@@ -70,7 +70,7 @@ var coordinators = []mutant{
 	{name: "a panic keeps what it took", file: "walk.go", by: "TestPanicLeavesNothingTaken",
 		before: "\t\t\tw.abort(ls)\n", after: "\t\t\t_ = ls\n"},
 	{name: "windows of dates count from before the answer", file: "least.go", by: "TestLeastRoundTripLeavesTheRestAsItIs",
-		before: " && !g.rule.Aligned()", after: ""},
+		before: " && !r.Aligned()", after: ""},
 	{name: "a shared limit counts from before the answer", file: "least.go", by: "TestLeastRoundTripIsOfOneProcess",
 		before: "return g.shared == nil && ", after: "return "},
 	{name: "a call without an answer counts from before its end", file: "least.go", by: "TestStormsFarAway",
