@@ -38,7 +38,7 @@ func (l *lane) quiet(r *route) bool {
 		if pt.refs > 1 {
 			continue
 		}
-		if pt.out+pt.wait > 0 || pt.pause != nil && !pt.pause.idle(l.now.Mono, l.now.Mono-r.used) {
+		if pt.out+pt.wait > 0 || pt.pause != nil && !pt.pause.idle(l.now.Mono, l.now.Mono-max(r.used, pt.used)) {
 			return false
 		}
 		for _, g := range pt.limits {
@@ -53,6 +53,9 @@ func (l *lane) quiet(r *route) bool {
 // mayDrop tells that a route may be dropped: it is as good as new, or may sleep.
 func (l *lane) mayDrop(r *route) bool {
 	unused := l.now.Mono - r.used
+	if unused == 0 && slices.Contains(l.keys, r.key) {
+		return false // a call is about to pick one of its keys
+	}
 	if len(l.keyed) <= mostAwake && unused < r.rest || !l.quiet(r) {
 		return false
 	}
@@ -111,6 +114,7 @@ func (l *lane) gatesOf(s *sleeper) []*limitGate {
 	for i, r := range s.rules {
 		if r != nil {
 			gates[i] = l.newLimitGate(&l.limits[i], s.id, r)
+			gates[i].skew = unknownSkew
 		}
 	}
 	return gates

@@ -127,7 +127,10 @@ func (l *lane) declare(t provider.Throttle) error {
 			}
 		}
 	}
-	l.fresh = fresh
+	l.fresh, l.aligned = fresh, false
+	for _, r := range fresh { // also before anything counts in it: its first call has a date
+		l.aligned = l.aligned || r.Aligned()
+	}
 	old := l.limits
 	l.p.Throttle, l.t, l.limits, l.off = t, t.WithDefaults(), limits, len(t.Off) > 0
 	l.least = leastTrip{declared: t.LeastRoundTrip, holds: t.LeastRoundTrip}

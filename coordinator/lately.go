@@ -96,7 +96,6 @@ func (l *lane) answeredLately(o provider.Outcome, took time.Duration) {
 	}
 	x := &l.lately
 	if l.now.Mono >= x.ten {
-
 		if x.ten != 0 {
 			if x.trips == nil {
 				x.trips = new([6]histogram)

@@ -124,6 +124,10 @@ type skew struct {
 
 const skewSpan = 5 * time.Minute
 
+// unknownSkew is that of a gate whose rule was another gate's, or another limit's: the
+// next answer with a date sets it.
+const unknownSkew = -1
+
 func (s *skew) learn(now, behind time.Duration) time.Duration {
 	switch {
 	case s.since == 0:

@@ -37,12 +37,12 @@ func (ls *Lease) lend(number uint64) bool {
 // reuse ends an attempt that may have left nothing behind but numbers: it was ok, and
 // nobody has learned anything from it that names its lease.
 func (ls *Lease) reuse() {
-	if ls.state != over || ls.f != plainOK || ls.rare != nil {
-		return
-	}
 	mine := ls.number() << marks
 	if !ls.life.CompareAndSwap(mine, mine|ended) {
-		return // lent
+		return // lent: who has it may change it now
+	}
+	if ls.state != over || ls.f != plainOK || ls.rare != nil {
+		return
 	}
 	ls.terms = terms{}
 	leases.Put(ls)

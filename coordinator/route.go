@@ -52,11 +52,12 @@ type partKey struct{ endpoint, key string }
 // (see asleep.go), and is forgotten when idle.
 type part struct {
 	id     partKey
-	pause  *pauseGate   // nil where both are named
-	limits []*limitGate // by limit; nil: none of its routes needs it
-	refs   int          // routes
-	out    int          // calls that are out
-	wait   int          // calls that wait
+	pause  *pauseGate    // nil where both are named
+	limits []*limitGate  // by limit; nil: none of its routes needs it
+	used   time.Duration // last asked for, by a route that was dropped
+	refs   int           // routes
+	out    int           // calls that are out
+	wait   int           // calls that wait
 }
 
 func (r *route) goes(n int) {
@@ -171,7 +172,6 @@ func (l *lane) gateOf(r *route, i int) *limitGate {
 		g = l.newLimitGate(d, id, nil)
 		limits[i] = g
 	}
-	l.aligned = l.aligned || g.rule.Aligned()
 	return g
 }
 
@@ -224,6 +224,7 @@ func (l *lane) drop(r *route) {
 			delete(l.parts, pt.id)
 			l.sleep(pt)
 		}
+		pt.used = max(pt.used, r.used)
 	}
 }
 

@@ -169,7 +169,9 @@ func (l *lane) partStates(s *State) {
 	for _, x := range l.naps {
 		switch id := x.id; {
 		case id.key == "":
-			s.endpoint(id.endpoint, statesOf(l.gatesOf(x.sleeper)))
+			if limits := statesOf(l.gatesOf(x.sleeper)); len(limits) > 0 {
+				s.endpoint(id.endpoint, limits)
+			}
 		case id.endpoint == "":
 			busy.add(busyKey{alias: id.key, asleep: x.sleeper, share: l.taken(x.sleeper)})
 		}

@@ -120,7 +120,6 @@ func (l *lane) renew(before []provider.Limit) {
 	for _, ls := range waiters {
 		l.unline(ls, nil)
 	}
-	l.aligned = false
 	l.renewSleepers(before)
 	l.general = l.renewLimits(l.general)
 	old := l.parts
@@ -132,6 +131,11 @@ func (l *lane) renew(before []provider.Limit) {
 	l.plain = l.newRoute(routeKey{})
 	for id := range old { // keeps what is known of keys and endpoints until it is idle
 		l.route(id.endpoint, id.key)
+	}
+	for id, pt := range l.parts {
+		if pt.refs+pt.out == 0 && !slices.ContainsFunc(pt.limits, func(g *limitGate) bool { return g != nil }) {
+			delete(l.parts, id) // no limit is of such a scope any more
+		}
 	}
 	for _, ls := range waiters {
 		l.reenter(ls)
@@ -155,7 +159,7 @@ func (l *lane) renewLimits(gates []*limitGate) []*limitGate {
 			g.told = told{went: g.told.went, mute: g.told.mute}
 		}
 		g.rule, _ = limit.Replace(g.rule, *d, l.now)
-		g.d, g.declared, g.learned, g.skew = d, l.freshRule(all, g.key).Heaviest(), 0, 0
+		g.d, g.declared, g.learned, g.skew = d, l.freshRule(all, g.key).Heaviest(), 0, unknownSkew
 		g.share()
 		if learned != 0 {
 			g.resize(learned)
