@@ -35,7 +35,8 @@ func TestNamesAreShownAndNotRun(t *testing.T) {
 	require.Error(t, s.call(t, coordinator.Call{Provider: "evil", Key: hostile, Flow: hostile, Endpoint: hostile, Wait: -1}))
 	require.NoError(t, s.call(t, coordinator.Call{Provider: "long"}))
 	go func() { _ = s.call(t, coordinator.Call{Provider: "evil", Flow: hostile}) }() // waits
-	require.NoError(t, s.Pause("evil", time.Now().Add(time.Hour), hostile))
+	require.Eventually(t, func() bool { st, err := s.State("evil"); return err == nil && st.Queue.Length == 1 }, patience, time.Millisecond)
+	require.NoError(t, s.Pause("evil", time.Now().Add(50*time.Minute), hostile)) // less than it waits for
 	x := open(t, wrongInput)
 	x.do(chromedp.Navigate(s.url + "?open=evil,long"))
 	x.wait(live, patience)
