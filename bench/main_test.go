@@ -43,6 +43,9 @@ func sample() measured {
 			{Peer: peer.Slowed.Name, Set: "50 per 1 s", Network: "10–100 ms", Kind: peer.Window, Demand: conformance.Steady, Arrived: 100, Goodput: 45.2, Utilisation: 0.904, Bound: 0.9},
 			{Peer: peer.Spaced.Name, Set: "50 per 1 s", Network: "10–100 ms", Kind: peer.Window, Demand: conformance.Steady, Arrived: 100, Refused: 9, Goodput: 47, Utilisation: 0.94, Bound: 0.9},
 			{Peer: peer.Failsafe.Name, Set: "50 per 1 s", Network: "10–100 ms", Kind: peer.Window, Demand: conformance.Steady, Arrived: 100, Goodput: 40, Utilisation: 0.8, Bound: 0.9},
+			// Lucky in one play of two: not without refusals.
+			{Peer: peer.GoLimiter.Name, Set: "50 per 1 s", Network: "10–100 ms", Kind: peer.Window, Demand: conformance.Steady, Arrived: 100, Goodput: 50, Utilisation: 1, Bound: 0.9},
+			{Peer: peer.GoLimiter.Name, Set: "50 per 1 s", Network: "10–100 ms", Kind: peer.Window, Demand: conformance.Steady, Strict: true, Arrived: 100, Refused: 3, Goodput: 48, Utilisation: 0.96, Bound: 0.9},
 		},
 		patience: waiting.Results{
 			Leaving:  []waiting.Leaving{{Peer: "Headgate", N: 1000, Next: 0.015, Newcomer: 0.2, Ideal: 0.2}},

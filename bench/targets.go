@@ -58,23 +58,33 @@ func (m measured) conformanceTargets() []report.Target {
 }
 
 // against is the least that the goodput of one of ours under steady demand is of that of
-// a peer that had no refusals either, of how many, and where.
+// a peer that had no refusals either, of how many, and where. Until its first refusal a
+// peer plays the same whether that counts at the provider or not: who has one in either
+// play has been lucky in the other.
 func (m measured) against(us string, which func(string) bool) (least float64, cells int, where string) {
 	type cell struct {
 		set, network string
 		kind         peer.Kind
 		strict       bool
 	}
-	ours := map[cell]float64{}
+	type played struct {
+		peer string
+		cell
+	}
+	ours, refused := map[cell]float64{}, map[played]int64{}
 	at := func(r conformance.Result) cell { return cell{r.Set, r.Network, r.Kind, r.Strict} }
+	either := func(r conformance.Result) played { return played{r.Peer, cell{r.Set, r.Network, r.Kind, false}} }
 	for _, r := range m.conformance {
+		if r.Demand == conformance.Steady {
+			refused[either(r)] += r.Refused
+		}
 		if r.Demand == conformance.Steady && r.Peer == us {
 			ours[at(r)] = r.Goodput
 		}
 	}
 	least = math.Inf(1)
 	for _, r := range m.conformance {
-		if r.Demand == conformance.Steady && r.Peer != us && which(r.Peer) && r.Refused == 0 {
+		if r.Demand == conformance.Steady && r.Peer != us && which(r.Peer) && refused[either(r)] == 0 {
 			cells++
 			if share := ours[at(r)] / r.Goodput; share < least {
 				least, where = share, fmt.Sprintf(" (%s: %s, %s, %s)", r.Peer, r.Set, r.Kind, r.Network)
