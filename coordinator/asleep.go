@@ -9,8 +9,8 @@ import (
 )
 
 // A key that nobody uses is forgotten when it is as good as new. Until then, which for a
-// limit of a day is a day, it sleeps: of its gates only what its limits count is kept,
-// a seventh of what a key takes that is awake. So do endpoints that nobody has declared.
+// limit of a day is a day, it sleeps: of its gates only what its limits count is kept, a
+// fraction of what a key takes that is awake. So do endpoints that nobody has declared.
 
 // mostAwake is how many routes of keys may be awake without being used.
 const mostAwake = 8192
