@@ -25,8 +25,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// A look at a Cluster's or a Sentinel's servers that has been put off ends by itself.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+	// A look at a Cluster's or a Sentinel's servers that has been put off ends by itself, and
+	// so does the end of a connection to a server that a Cluster has no more.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"))
 }
 
 const secret = "s3cr%25t-w0rd"
