@@ -53,10 +53,7 @@ func (l *lane) quiet(r *route) bool {
 // mayDrop tells that a route may be dropped: it is as good as new, or may sleep.
 func (l *lane) mayDrop(r *route) bool {
 	unused := l.now.Mono - r.used
-	if unused == 0 && slices.Contains(l.keys, r.key) {
-		return false // a call is about to pick one of its keys
-	}
-	if len(l.keyed) <= mostAwake && unused < r.rest || !l.quiet(r) {
+	if r.section == l.section || len(l.keyed) <= mostAwake && unused < r.rest || !l.quiet(r) {
 		return false
 	}
 	sleeps := len(l.keyed) > mostAwake || unused >= keepUnused
@@ -74,7 +71,7 @@ func (l *lane) mayDrop(r *route) bool {
 func (l *lane) sleep(pt *part) {
 	s := &sleeper{id: pt.id, rules: make([]*limit.Rule, len(pt.limits)), at: len(l.naps)}
 	for i, g := range pt.limits {
-		if g != nil && !g.rule.Idle(l.now) {
+		if g != nil {
 			s.rules[i] = g.rule
 		}
 	}
@@ -89,11 +86,15 @@ func (l *lane) sleep(pt *part) {
 	l.naps = append(l.naps, nap{until, s})
 }
 
-// over is when nothing of it counts any more.
+// over drops what counts no more, and tells until when the rest does.
 func (s *sleeper) over(now limit.Now) time.Duration {
 	until := now.Mono
-	for _, r := range s.rules {
-		if r != nil && !r.Idle(now) {
+	for i, r := range s.rules {
+		switch {
+		case r == nil:
+		case r.Idle(now):
+			s.rules[i] = nil
+		default:
 			until = max(until, r.Look(now, r.Heaviest()), now.Mono+1)
 		}
 	}

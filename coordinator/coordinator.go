@@ -218,7 +218,9 @@ func (c *Coordinator) newLane(slug string) (*lane, *Error) {
 	}
 	l, err := newLane(c, e, c.over[slug], keys)
 	if err != nil {
-		return nil, &Error{Provider: slug, Reason: ReasonInvalid, Stage: StageEntry, Err: err, detail: err.Error()}
+		e := invalid(slug, err.Error())
+		e.Err = err
+		return nil, e
 	}
 	l.down = c.down
 	lanes = maps.Clone(lanes)

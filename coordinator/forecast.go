@@ -146,7 +146,7 @@ func (l *lane) possible(call Call) *Error {
 	l.lock()
 	defer func() { l.tell(l.unlock()) }()
 	if detail := l.check(&call); detail != "" {
-		return &Error{Provider: l.slug, Reason: ReasonInvalid, Stage: StageEntry, detail: detail}
+		return invalid(l.slug, detail)
 	}
 	ls := l.draft(call)
 	if l.pooled(&call) {

@@ -164,8 +164,7 @@ func (g *limitGate) spent(ls *Lease, advice time.Duration) {
 // over is the end of the window in which something was said: the boundary of the limit's
 // calendar that came next, else a window after it.
 func (g *limitGate) over(said time.Duration) time.Duration {
-	now := g.l.now
-	if at, dated := g.rule.Boundary(limit.Now{Mono: said, Wall: now.Wall - (now.Mono - said)}); dated {
+	if at, dated := g.rule.Boundary(g.l.then(said)); dated {
 		return at
 	}
 	w, _ := g.d.Per.Duration()

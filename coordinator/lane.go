@@ -23,6 +23,7 @@ type lane struct {
 	c       *Coordinator
 	mu      sync.Mutex
 	now     limit.Now // the instant of this critical section; Wall only where aligned
+	section uint64    // its number
 	plain   *route    // of calls without key and endpoint
 	keyed   []*route  // those that may be dropped
 	naps    []nap     // of parts that sleep

@@ -43,7 +43,7 @@ func (l *lane) settleLater(s *later) { heap.Push((*laters)(&l.later), s) }
 func (l *lane) settleDue() {
 	for len(l.later) > 0 && l.later[0].at <= l.now.Mono {
 		s := heap.Pop((*laters)(&l.later)).(*later)
-		at := limit.Now{Mono: s.at, Wall: l.now.Wall - (l.now.Mono - s.at)}
+		at := l.then(s.at)
 		if s.early {
 			l.arrived(s.ls, at)
 		} else {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/ledger"
-	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/provider"
 )
 
@@ -224,7 +223,6 @@ func (g *limitGate) likeSeen(x *shared) {
 
 // gone has n more units count from an instant on.
 func (g *limitGate) gone(at time.Duration, n int64) {
-	now := g.l.now
-	then := limit.Now{Mono: at, Wall: now.Wall - (now.Mono - at)}
+	then := g.l.then(at)
 	g.rule.Correct(then, then, n)
 }

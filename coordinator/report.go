@@ -49,8 +49,9 @@ func (l *lane) report(ls *Lease, f *provider.Feedback) {
 	if f.Unanswered {
 		l.settleUnanswered(ls)
 	} else {
-		l.trips.add(l.now.Mono, l.trip(ls))
-		l.refuted(l.trip(ls), f.Outcome)
+		trip := l.trip(ls)
+		l.trips.add(l.now.Mono, trip)
+		l.refuted(trip, f.Outcome)
 		l.settle(ls, l.now, f)
 	}
 	l.judge(ls, breakerResult(f.Outcome))

@@ -16,18 +16,19 @@ type routeKey struct{ endpoint, key string }
 // first of its gates is the breaker's, then come the pauses, the pools, the limits.
 type route struct {
 	// What each call looks at comes first, and is near.
-	cost   []int64 // of a call that names no cost, by gate
-	pauses []*pauseGate
-	limits []*limitGate
-	shared []int         // those of limits that are kept in the ledger
-	parts  []*part       // the keys and endpoints that it counts in
-	keyed  *pauseGate    // of the key, where there is one, else the provider's
-	place  int           // of its endpoint in the declaration, from 1; 0: none
-	pool   int           // number of gates before the pools
-	skip   int           // and before the limits
-	out    int           // calls that are out
-	wait   int           // calls that wait
-	used   time.Duration // last asked for
+	cost    []int64 // of a call that names no cost, by gate
+	pauses  []*pauseGate
+	limits  []*limitGate
+	shared  []int         // those of limits that are kept in the ledger
+	parts   []*part       // the keys and endpoints that it counts in
+	keyed   *pauseGate    // of the key, where there is one, else the provider's
+	place   int           // of its endpoint in the declaration, from 1; 0: none
+	pool    int           // number of gates before the pools
+	skip    int           // and before the limits
+	out     int           // calls that are out
+	wait    int           // calls that wait
+	used    time.Duration // last asked for
+	section uint64        // in which that was: who asked may still mean to go by it
 
 	// Where the slices begin: a usual route is one piece.
 	cost1   [8]int64
@@ -58,6 +59,11 @@ type part struct {
 	refs   int           // routes
 	out    int           // calls that are out
 	wait   int           // calls that wait
+}
+
+// counts tells that a limit is of its scope.
+func (pt *part) counts() bool {
+	return slices.ContainsFunc(pt.limits, func(g *limitGate) bool { return g != nil })
 }
 
 func (r *route) goes(n int) {
@@ -92,7 +98,7 @@ func (l *lane) route(endpoint, key string) *route {
 		r = l.newRoute(id)
 		r.rest = keepUnused
 		for _, pt := range r.parts {
-			if slices.ContainsFunc(pt.limits, func(g *limitGate) bool { return g != nil }) {
+			if pt.counts() {
 				r.rest = 0 // until its longest window is over
 			}
 		}
@@ -104,7 +110,7 @@ func (l *lane) route(endpoint, key string) *route {
 			l.keyed = append(l.keyed, r)
 		}
 	}
-	r.used = l.now.Mono
+	r.used, r.section = l.now.Mono, l.section
 	return r
 }
 

@@ -3,16 +3,23 @@ package coordinator
 import (
 	"time"
 
+	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/queue"
 )
 
 // read reads the clock: once in each critical section, inside the lock. What the
 // calendar shows is read only where a limit follows it (see also wall).
 func (l *lane) read() {
+	l.section++
 	l.now.Mono = time.Since(l.c.origin)
 	if l.aligned {
 		l.now.Wall = time.Duration(l.wall().UnixNano())
 	}
+}
+
+// then is an earlier or later instant, by both clocks as they stand now.
+func (l *lane) then(at time.Duration) limit.Now {
+	return limit.Now{Mono: at, Wall: l.now.Wall - (l.now.Mono - at)}
 }
 
 // clock is the instant of this critical section, to measure by.

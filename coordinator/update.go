@@ -133,7 +133,7 @@ func (l *lane) renew(before []provider.Limit) {
 		l.route(id.endpoint, id.key)
 	}
 	for id, pt := range l.parts {
-		if pt.refs+pt.out == 0 && !slices.ContainsFunc(pt.limits, func(g *limitGate) bool { return g != nil }) {
+		if pt.refs+pt.out == 0 && !pt.counts() {
 			delete(l.parts, id) // no limit is of such a scope any more
 		}
 	}

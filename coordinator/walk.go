@@ -120,7 +120,11 @@ func (w *walk) begin(c *Coordinator) *Error {
 }
 
 func (w *walk) invalid(detail string) *Error {
-	return &Error{Provider: w.call.Provider, Reason: ReasonInvalid, Stage: StageEntry, detail: detail}
+	return invalid(w.call.Provider, detail)
+}
+
+func invalid(slug, detail string) *Error {
+	return &Error{Provider: slug, Reason: ReasonInvalid, Stage: StageEntry, detail: detail}
 }
 
 // refusedBy tells of a refusal and returns it as an error.
