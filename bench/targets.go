@@ -75,10 +75,11 @@ func (m measured) against(us string, which func(string) bool) (least float64, ce
 	at := func(r conformance.Result) cell { return cell{r.Set, r.Network, r.Kind, r.Strict} }
 	either := func(r conformance.Result) played { return played{r.Peer, cell{r.Set, r.Network, r.Kind, false}} }
 	for _, r := range m.conformance {
-		if r.Demand == conformance.Steady {
-			refused[either(r)] += r.Refused
+		if r.Demand != conformance.Steady {
+			continue
 		}
-		if r.Demand == conformance.Steady && r.Peer == us {
+		refused[either(r)] += r.Refused
+		if r.Peer == us {
 			ours[at(r)] = r.Goodput
 		}
 	}

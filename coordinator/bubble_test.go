@@ -60,6 +60,23 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// onItsWay is a call that arrives, and is answered, though its caller may have gone.
+func onItsWay(ctx context.Context, there, back time.Duration, arrives func() provider.Outcome) (provider.Outcome, error) {
+	answer := make(chan provider.Outcome, 1)
+	go func() {
+		time.Sleep(there)
+		o := arrives()
+		time.Sleep(back)
+		answer <- o
+	}()
+	select {
+	case o := <-answer:
+		return o, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
 // answers gives an outcome, after no time at all.
 func answers(o provider.Outcome, advice time.Duration) func(context.Context) error {
 	return func(context.Context) error {

@@ -53,27 +53,19 @@ func (f *far) send(ctx context.Context) error {
 	if !f.short.IsZero() && time.Now().After(f.short) && f.draw(referee.Delay{Max: 3}) == 0 {
 		out = 0
 	}
-	arrived := make(chan provider.Outcome, 1)
-	go func() {
-		time.Sleep(out)
+	o, err := onItsWay(ctx, out, back, func() provider.Outcome {
 		o := provider.OK
 		leave, ok := f.r.Enter("p", "", "", nil)
 		if !ok {
 			o = provider.RateLimited
 		}
 		leave(o)
-		time.Sleep(back)
-		arrived <- o
-	}()
-	select {
-	case o := <-arrived:
-		if o == provider.OK {
-			return nil
-		}
-		return provider.Feedback{Outcome: o, RetryAfter: 1}.Err(nil) // it insists: one violation is no excuse
-	case <-ctx.Done():
-		return ctx.Err()
+		return o
+	})
+	if err != nil || o == provider.OK {
+		return err
 	}
+	return provider.Feedback{Outcome: o, RetryAfter: 1}.Err(nil) // it insists: one violation is no excuse
 }
 
 // over runs f with a coordinator of p, which has a network in between.

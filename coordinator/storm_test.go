@@ -89,10 +89,8 @@ func (s *storm) attempt(ctx context.Context, call coordinator.Call) error {
 		return context.Canceled
 	}
 	ls.Sent()
-	answer := make(chan provider.Outcome, 1)
 	there, back := s.out+s.ms(100), s.back+s.ms(100)
-	go func() {
-		time.Sleep(there)
+	o, err := onItsWay(ctx, there, back, func() provider.Outcome {
 		leave, ok := s.r.Enter("p", call.Endpoint, ls.Key(), call.Cost)
 		o := provider.OK
 		switch {
@@ -104,18 +102,12 @@ func (s *storm) attempt(ctx context.Context, call coordinator.Call) error {
 			o = provider.Rejected
 		}
 		leave(o)
-		time.Sleep(back)
-		answer <- o
-	}()
-	select {
-	case o := <-answer:
-		if o == provider.OK {
-			return nil
-		}
-		return provider.Feedback{Outcome: o, RetryAfter: s.ms(300)}.Err(nil)
-	case <-ctx.Done():
-		return ctx.Err()
+		return o
+	})
+	if err != nil || o == provider.OK {
+		return err
 	}
+	return provider.Feedback{Outcome: o, RetryAfter: s.ms(300)}.Err(nil)
 }
 
 func (s *storm) run(t *testing.T, calls int) {
