@@ -38,6 +38,7 @@ type limitGate struct {
 	l         *lane
 	rule      *limit.Rule
 	d         *provider.Limit // in force; shared with gates of other keys: nobody writes to it
+	choosy    bool            // it charges some outcomes only
 	declared  int64           // the largest cost under the declared size
 	notBefore time.Duration   // told: a spent quota
 	learned   int64           // the told size in force; 0: the declared one
@@ -56,14 +57,24 @@ type limitGate struct {
 // newLimitGate makes the gate of a limit, of an endpoint and a key as far as its scope
 // names them. What it counts is in rule; nil: nothing yet.
 func (l *lane) newLimitGate(d *provider.Limit, id partKey, rule *limit.Rule) *limitGate {
+	g := new(limitGate)
 	if rule == nil {
 		rule = l.freshRule(d, id.key).Fresh()
 	}
-	g := &limitGate{l: l, d: ofKey(d, id.key), endpoint: id.endpoint, key: id.key, rule: rule}
-	g.declared = g.rule.Heaviest()
+	l.initLimitGate(g, d, id, rule)
+	return g
+}
+
+func (l *lane) initLimitGate(g *limitGate, d *provider.Limit, id partKey, rule *limit.Rule) {
+	g.l, g.endpoint, g.key, g.rule = l, id.endpoint, id.key, rule
+	g.declare(ofKey(d, id.key), rule.Heaviest())
 	g.share()
 	g.Init(g, g.answers())
-	return g
+}
+
+// declare puts a limit in force, under whose declared size the largest cost is heaviest.
+func (g *limitGate) declare(d *provider.Limit, heaviest int64) {
+	g.d, g.declared, g.choosy = d, heaviest, len(d.Charges) > 0
 }
 
 // caps tells that the limit caps what is in flight.

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/headgate/headgate/breaker"
@@ -21,7 +20,7 @@ type lane struct {
 	// What each call looks at and writes to comes first, and is near: of thousands of
 	// lanes none is in the processor's cache.
 	c       *Coordinator
-	mu      sync.Mutex
+	mu      crowd
 	now     limit.Now // the instant of this critical section; Wall only where aligned
 	section uint64    // its number
 	plain   *route    // of calls without key and endpoint
@@ -50,7 +49,10 @@ type lane struct {
 	least   leastTrip
 	pause   pauseGate
 	door    doorGate
-	few     [4]*Lease // where out begins
+	few     [4]*Lease   // where out begins
+	route1  route       // what plain is until the first Update
+	near    [4]nearGate // where the gates of general limits begin
+	seen    int64       // what ahead has read: else the compiler would leave that out
 
 	slug      string
 	endpoints []provider.Endpoint

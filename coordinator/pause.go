@@ -21,28 +21,28 @@ const (
 // is only ever extended, except by Resume.
 type pauseGate struct {
 	// What each call looks at and writes to comes first, and is near.
-	l         *lane
-	on        bool          // paused, or on trial
-	warm      time.Duration // start of the warm-up; 0: none
-	there     time.Duration // not before, by the ledger
-	unsettled int64         // calls of the scope without an answer
-	told      told          // a quota that no limit declares
-	pace      adaptive
+	l            *lane
+	on           bool          // paused, or on trial
+	warm         time.Duration // start of the warm-up; 0: none
+	there        time.Duration // not before, by the ledger
+	unsettled    int64         // calls of the scope without an answer
+	trial        *Lease        // the call that went alone
+	unauthorized int           // answers in a row
+	told         told          // a quota that no limit declares
+	pace         adaptive
 
 	queue.Gate
 	scope, name string
 
 	until  time.Duration // nothing goes before; the end of the last pause
 	began  time.Duration // of the last pause: what was sent before knows nothing of it
-	trial  *Lease        // the call that went alone
 	why    provider.Outcome
 	detail string
 
 	floor   time.Duration // next pause without advice; 0: the penalty
 	refused time.Duration // last refusal
 
-	unauthorized int           // answers in a row
-	last         time.Duration // instant at which the last call went in the warm-up
+	last time.Duration // instant at which the last call went in the warm-up
 }
 
 func (p *pauseGate) init(l *lane, scope, name string) {

@@ -146,7 +146,7 @@ func (l *lane) settle(ls *Lease, at limit.Now, f *provider.Feedback) {
 				charged = max(used, 0)
 			}
 		}
-		if len(g.d.Charges) > 0 && (!f.Unanswered || l.isBad(g.d)) && !charges(g.d, f.Outcome) {
+		if g.choosy && (!f.Unanswered || l.isBad(g.d)) && !charges(g.d, f.Outcome) {
 			charged = 0
 		}
 		if charged != n {

@@ -115,7 +115,11 @@ func (l *lane) route(endpoint, key string) *route {
 }
 
 func (l *lane) newRoute(id routeKey) *route {
-	r := &route{routeKey: id, place: l.place(id.endpoint)}
+	r := &l.route1
+	if id != (routeKey{}) || r.Gates != nil {
+		r = new(route)
+	}
+	r.routeKey, r.place = id, l.place(id.endpoint)
 	r.pauses, r.limits, r.parts = append(r.pauses1[:0], &l.pause), r.limits1[:0], r.parts1[:0]
 	if id.endpoint != "" {
 		r.pauses = append(r.pauses, l.partOf(r, partKey{endpoint: id.endpoint}).pause)
@@ -175,7 +179,12 @@ func (l *lane) gateOf(r *route, i int) *limitGate {
 	}
 	g := limits[i]
 	if g == nil {
-		g = l.newLimitGate(d, id, nil)
+		if d.Scope == provider.ScopeProvider && i < len(l.near) && l.near[i].l == nil {
+			g = &l.near[i].limitGate
+			l.initLimitGate(g, d, id, l.freshRule(d, "").FreshIn(&l.near[i].room))
+		} else {
+			g = l.newLimitGate(d, id, nil)
+		}
 		limits[i] = g
 	}
 	return g

@@ -39,7 +39,11 @@ func (l *lane) lock() {
 	for _, g := range l.pools {
 		g.p.mu.Lock()
 	}
+	last := l.now.Mono
 	l.read()
+	if l.now.Mono-last > cold {
+		l.ahead()
+	}
 	if len(l.later) > 0 {
 		l.settleDue()
 	}

@@ -159,7 +159,8 @@ func (l *lane) renewLimits(gates []*limitGate) []*limitGate {
 			g.told = told{went: g.told.went, mute: g.told.mute}
 		}
 		g.rule, _ = limit.Replace(g.rule, *d, l.now)
-		g.d, g.declared, g.learned, g.skew = d, l.freshRule(all, g.key).Heaviest(), 0, unknownSkew
+		g.declare(d, l.freshRule(all, g.key).Heaviest())
+		g.learned, g.skew = 0, unknownSkew
 		g.share()
 		if learned != 0 {
 			g.resize(learned)

@@ -87,6 +87,17 @@ func TestAWarmRuleAllocatesNothing(t *testing.T) {
 	}
 }
 
+// TestUsualRulesFindRoom: what they are is where the caller wants it.
+func TestUsualRulesFindRoom(t *testing.T) {
+	for _, l := range []provider.Limit{{Name: "window", Max: 5, Per: "10s"}, {Name: "flight", Max: 5, Algorithm: provider.InFlight}} {
+		r, err := New(l)
+		require.NoError(t, err)
+		var m Room
+		require.Same(t, &m.rule, r.FreshIn(&m))
+		require.Zero(t, testing.AllocsPerRun(100, func() { r.FreshIn(&m) }), l.Name)
+	}
+}
+
 // TestAnIdleKeyIsSmall: one allocation, and a ring only once something is charged.
 func TestAnIdleKeyIsSmall(t *testing.T) {
 	for _, l := range benchmarked {

@@ -47,6 +47,49 @@ func TestCloneIsTheSameAndApart(t *testing.T) {
 	}
 }
 
+// A rule in memory of the caller's goes on as any, also where another has gone on from it.
+func TestFreshInIsFresh(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, d := range []provider.Limit{
+		{Name: "window", Max: 5, Per: "10s"},
+		{Name: "slots", Max: 100_000, Per: "10s"},
+		{Name: "sent", Max: 5, Per: "10s", Counted: provider.CountedSent},
+		{Name: "counter", Max: 5, Per: "10s", Algorithm: provider.SlidingWindowCounter},
+		{Name: "fixed", Max: 5, Per: "10s", Algorithm: provider.FixedWindow},
+		{Name: "bucket", Max: 5, Per: "10s", Burst: 7, Algorithm: provider.TokenBucket},
+		{Name: "leaky", Max: 5, Per: "10s", Algorithm: provider.LeakyBucket},
+		{Name: "flight", Max: 5, Algorithm: provider.InFlight},
+	} {
+		one, err := New(d)
+		require.NoError(t, err)
+		begin := Now{Mono: time.Second, Wall: 1_800_000_000 * time.Second}
+		used := begin
+		scramble(rng, one, &used, nil, 100)
+
+		var m Room
+		assert.Zero(t, m.Ahead(), d.Name)
+		r, fresh := one.FreshIn(&m), one.Fresh()
+		seed := rng.Uint64()
+		now, at := begin, begin
+		outR := scramble(rand.New(rand.NewPCG(seed, 1)), r, &now, nil, 3000)
+		outF := scramble(rand.New(rand.NewPCG(seed, 1)), fresh, &at, nil, 3000)
+		assert.Equal(t, outF, outR, d.Name)
+		m.Ahead()
+		require.Equal(t, fresh.Usage(at), r.Usage(now), d.Name)
+
+		d.Max = 3 // the rule in there ends: the one that goes on has memory of its own
+		next, err := Replace(r, d, now)
+		require.NoError(t, err)
+		other, err := Replace(fresh, d, at)
+		require.NoError(t, err)
+		out := append([]Now(nil), outR...)
+		assert.Equal(t, scramble(rand.New(rand.NewPCG(seed, 2)), other, &at, append([]Now(nil), out...), 3000),
+			scramble(rand.New(rand.NewPCG(seed, 2)), next, &now, append([]Now(nil), out...), 3000), d.Name)
+		m.Ahead()
+		require.Equal(t, other.Usage(at), next.Usage(now), d.Name)
+	}
+}
+
 // scramble takes, settles and gives back at random.
 func scramble(rng *rand.Rand, r *Rule, now *Now, out []Now, steps int) []Now {
 	for range steps {

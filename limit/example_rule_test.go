@@ -80,6 +80,23 @@ func ExampleRule_Fresh() {
 	// 1
 }
 
+// Who decides by the rules of thousands of providers keeps each of them beside what else
+// it reads of its provider, and reads all of that before it decides: memory is slow, but
+// not if it is asked for many things at once.
+func ExampleRule_FreshIn() {
+	minute := rule(provider.Limit{Name: "minute", Max: 2, Per: "1m"})
+	var known struct {
+		name string
+		room limit.Room
+	}
+	r := minute.FreshIn(&known.room)
+	r.Take(at(0), 1)
+	r.Settle(at(0), at(time.Second), 1, 1)
+	_ = known.room.Ahead()
+	fmt.Println(r.Usage(at(time.Second)), minute.Idle(at(time.Second)))
+	// Output: {1 0 1m1.000000001s} true
+}
+
 // A rule is stored in a few bytes, and goes on elsewhere.
 func ExampleRule_AppendBinary() {
 	r := rule(provider.Limit{Name: "day", Max: 500, Per: provider.Day})
