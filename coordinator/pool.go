@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/headgate/headgate/provider"
@@ -31,7 +30,7 @@ type pool struct {
 	name string // the category; "": all
 	size int
 
-	mu   sync.Mutex
+	mu   crowd
 	used int
 	ring []*poolGate // lanes that wait, in turn
 	vain int         // turns in a row that nobody used: at len(ring) all have had one
