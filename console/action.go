@@ -46,8 +46,9 @@ type formView struct {
 	Faults               map[string]string // by field; "": of the whole
 	Change               *change           // all is well: to be confirmed
 
-	about *about
-	now   time.Time
+	about   *about
+	now     time.Time
+	keyName func(alias string) string
 }
 
 // Value is what was typed into a field.
@@ -63,19 +64,21 @@ func (f *formView) fault(field, text string) {
 	f.Faults[field] = text
 }
 
-// prepare finds action and provider of a request; nil: it has been answered.
-func (k *Console) prepare(w http.ResponseWriter, r *http.Request) *formView {
+// asks finds the action of a request; nil: it has been answered.
+func (k *Console) asks(w http.ResponseWriter, r *http.Request) *action {
 	a := actions[r.PathValue("action")]
-	if a == nil {
+	switch {
+	case a == nil:
 		http.Error(w, "console: no such action: it must be one of pause, resume, limits", http.StatusNotFound)
-		return nil
-	}
-	if !k.opt.Actions {
+	case !k.opt.Actions:
 		http.Error(w, "console: this page is read-only: Options.Actions is not set", http.StatusForbidden)
 		return nil
 	}
-	k.renew() // what is changed, or looked at to be changed, is what is in force now
-	s := k.latest.Load()
+	return a
+}
+
+// prepare finds the provider of a request for an action; nil: it has been answered.
+func (k *Console) prepare(w http.ResponseWriter, r *http.Request, a *action, s *snapshot) *formView {
 	row := s.bySlug[r.PathValue("slug")]
 	if row == nil {
 		http.Error(w, "console: no such provider", http.StatusNotFound)
@@ -88,12 +91,17 @@ func (k *Console) prepare(w http.ResponseWriter, r *http.Request) *formView {
 	return &formView{
 		Title: k.opt.Title, Root: "../../", Version: version, Action: a, Provider: k.provider(row),
 		Values: make(url.Values), about: row.about, now: time.Now(),
+		keyName: func(alias string) string { return k.opt.KeyName(row.about.slug, alias) },
 	}
 }
 
 // form answers GET /providers/{slug}/{action}.
 func (k *Console) form(w http.ResponseWriter, r *http.Request) {
-	f := k.prepare(w, r)
+	a := k.asks(w, r)
+	if a == nil {
+		return
+	}
+	f := k.prepare(w, r, a, k.now()) // a look that others share: anybody can have a browser ask for a form
 	if f == nil {
 		return
 	}
@@ -103,7 +111,7 @@ func (k *Console) form(w http.ResponseWriter, r *http.Request) {
 		f.Values.Set("for", "10m")
 		f.Values.Set("why", "")
 	case "limits":
-		f.Values.Set("limits", overrideText(f.about))
+		f.Values.Set("limits", overrideText(f))
 	case "resume": // nothing is to be typed
 		f.Change = f.Action.check(f)
 	}
@@ -111,10 +119,10 @@ func (k *Console) form(w http.ResponseWriter, r *http.Request) {
 }
 
 // act answers POST /providers/{slug}/{action}: without confirm=yes it tells what would
-// be done.
+// be done. What is refused costs no look.
 func (k *Console) act(w http.ResponseWriter, r *http.Request) {
-	f := k.prepare(w, r)
-	if f == nil {
+	a := k.asks(w, r)
+	if a == nil {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, longestForm)
@@ -124,6 +132,11 @@ func (k *Console) act(w http.ResponseWriter, r *http.Request) {
 	}
 	if why := k.guard.refuses(r); why != "" {
 		http.Error(w, "console: refused: "+why, http.StatusForbidden)
+		return
+	}
+	k.renew() // what is changed is what is in force now
+	f := k.prepare(w, r, a, k.latest.Load())
+	if f == nil {
 		return
 	}
 	f.Token, f.Values = k.guard.token(w, r), r.PostForm

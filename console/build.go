@@ -22,11 +22,17 @@ func (k *Console) provider(r *row) Provider {
 	s := r.state
 	if s == nil {
 		p.Limits = unused(d.throttle)
+		if p.Excess == string(provider.Queue) {
+			p.Queue.Capacity = d.throttle.WithDefaults().MaxQueue
+		}
+		if d.declaration.Breaker.Off {
+			p.Breaker.State = "off"
+		}
 		return p
 	}
 	p.Limits = limits(s.Limits, "")
 	for _, endpoint := range slices.Sorted(maps.Keys(s.Endpoints)) {
-		p.Limits = append(p.Limits, limits(s.Endpoints[endpoint], endpoint)...)
+		p.Limits = append(p.Limits, limits(s.Endpoints[endpoint], clipped(endpoint))...)
 	}
 	p.Queue = Queue{Length: s.Queue.Length, Capacity: s.Queue.Capacity, Wait: seconds(s.Queue.Wait)}
 	if s.Queue.Length > 0 {
@@ -66,16 +72,25 @@ func (k *Console) detail(at time.Time, r *row) Detail {
 		d.Flows = rec.flowsOf(s.Provider, mostFlowsShown)
 		d.Refused, d.Answers, d.Last = rec.heard(s.Provider)
 		for i := range d.Answers {
-			d.Answers[i].Key = k.opt.KeyName(s.Provider, d.Answers[i].Key)
+			d.Answers[i].Key = k.keyName(s.Provider, d.Answers[i].Key)
 		}
 		if d.Last != nil {
-			d.Last.Key = k.opt.KeyName(s.Provider, d.Last.Key)
+			d.Last.Key = k.keyName(s.Provider, d.Last.Key)
 		}
 	}
 	d.History = k.history.of(s.Provider)
 	d.Granted, d.Retries, d.Ignored, d.Lingering = s.Granted, s.Retries, s.Ignored, s.Lingering
 	d.Outcomes, d.Reasons, d.RoundTrip = s.Outcomes, s.Refused, seconds(s.RoundTrip)
+	d.LeastTrip, d.Refuted = seconds(s.LeastRoundTrip), s.LeastRoundTripRefuted
 	return d
+}
+
+// keyName is the name of a key; "" stays: a call without a key has none.
+func (k *Console) keyName(slug, alias string) string {
+	if alias == "" {
+		return ""
+	}
+	return k.opt.KeyName(slug, alias)
 }
 
 func (k *Console) key(slug string, s *coordinator.KeyState) *Key {
@@ -88,11 +103,11 @@ func (k *Console) key(slug string, s *coordinator.KeyState) *Key {
 }
 
 func (k *Console) pause(slug string, p *coordinator.PauseState) Pause {
-	name := p.Name
+	name := clipped(p.Name)
 	if p.Scope == provider.ScopeKey {
-		name = k.opt.KeyName(slug, name)
+		name = k.opt.KeyName(slug, p.Name)
 	}
-	return Pause{Scope: p.Scope, Name: name, Why: p.Why, Until: instant(p.Until), Trial: p.Trial}
+	return Pause{Scope: p.Scope, Name: name, Why: clipped(p.Why), Until: instant(p.Until), Trial: p.Trial}
 }
 
 // shared is the same of all providers.

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/provider"
@@ -91,7 +93,7 @@ func geometry(d string) template.HTMLAttr {
 	return template.HTMLAttr(`d="` + d + `"`) // of numbers and letters
 }
 
-// bar is a limit as a bar: what is used, and then what is held, of 100.
+// bar is a limit as a bar: what is used, by whomever, and then what is held, of 100.
 type bar struct {
 	Limit
 	Of                   string // the endpoint or the key that it is of; "": of all calls
@@ -102,20 +104,23 @@ type bar struct {
 
 func barOf(l Limit) bar {
 	room := float64(max(l.Room, 1))
-	used := math.Min(float64(max(l.Used, 0))/room*100, 100)
+	used := math.Min(float64(max(l.Room-l.Left-l.Held, 0))/room*100, 100)
 	b := bar{Limit: l, Of: l.Endpoint, UsedShare: round(used), HeldShare: round(math.Min(float64(max(l.Held, 0))/room*100, 100-used)), Tone: "ok"}
 	window, _ := provider.Period(l.Per).Duration()
 	switch {
 	case l.Per != "" && window < nearWindow: // being without them is a matter of pace
 	case l.Left <= 0:
 		b.Tone = "full"
-	case l.Left*nearShare <= l.Room:
+	case l.Left <= l.Room/nearShare:
 		b.Tone = "near"
 	}
 	if l.Left <= 0 { // the provider said so, whatever we have counted
 		b.UsedShare = round(100 - b.HeldShare)
 	}
 	b.Text = fmt.Sprintf("%s of %s %s left, %s used, %s held", count(l.Left), count(l.Room), l.Unit, count(l.Used), count(l.Held))
+	if l.Shared {
+		b.Text += " by this process"
+	}
 	return b
 }
 
@@ -137,17 +142,22 @@ func tightest(p *Provider, most int) (bars []bar, more int) {
 			bars = append(bars, b)
 		}
 	}
-	for len(bars) > most {
-		loosest := 0
-		for i, b := range bars {
-			if leftOf(b) >= leftOf(bars[loosest]) {
-				loosest = i
-			}
-		}
-		bars = append(bars[:loosest], bars[loosest+1:]...)
-		more++
+	return tightestOf(bars, most)
+}
+
+func tightestOf(all []bar, most int) (bars []bar, more int) {
+	if len(all) <= most {
+		return all, 0
 	}
-	return bars, more
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(leftOf(all[i]), leftOf(all[j])) })
+	for _, i := range slices.Sorted(slices.Values(order[:most])) {
+		bars = append(bars, all[i])
+	}
+	return bars, len(all) - most
 }
 
 func leftOf(b bar) float64 { return float64(b.Left) / float64(max(b.Room, 1)) }

@@ -82,11 +82,21 @@ func judge(s *coordinator.State, off []string) verdict {
 	}
 	switch {
 	case slices.Contains(off, provider.Everything):
-		return verdict{condition: Off, why: "switched off by its throttle"}
+		return switchedOff
 	case s.InFlight > 0 || s.Queue.Length > 0 || s.Lately.Calls > 0:
 		return verdict{condition: Busy}
 	}
 	return verdict{condition: Idle}
+}
+
+var switchedOff = verdict{condition: Off, why: "switched off by its throttle"}
+
+// judgeUnused is the condition of a provider that was never called.
+func judgeUnused(off []string) verdict {
+	if slices.Contains(off, provider.Everything) {
+		return switchedOff
+	}
+	return verdict{condition: Unused}
 }
 
 // inForce tells that nothing goes for a pause, or one call alone.
@@ -98,7 +108,7 @@ func paused(s *coordinator.State) (verdict, bool) {
 		if p.Scope != provider.ScopeProvider || !inForce(p, s.At) {
 			continue
 		}
-		v := verdict{Paused, words(p.Why), p.Until}
+		v := verdict{Paused, words(clipped(p.Why)), p.Until}
 		if p.Why == string(provider.Banned) {
 			v.condition, v.why = Banned, "the provider has banned us"
 		}
@@ -193,7 +203,7 @@ func queueing(s *coordinator.State) (verdict, bool) {
 func near(s *coordinator.State) (verdict, bool) {
 	l := binding(s, func(l *coordinator.LimitState) bool {
 		window, _ := l.Per.Duration()
-		return window >= nearWindow && l.Left*nearShare <= l.Room
+		return window >= nearWindow && l.Left <= l.Room/nearShare
 	})
 	if l == nil {
 		return verdict{}, false

@@ -157,7 +157,7 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = withWho(r, who)
 	}
 	if r.URL.Path == "" { // below a prefix, asked for without its slash: the page's addresses are relative
-		w.Header().Set("Location", path.Base(pathAsked(r))+"/")
+		w.Header().Set("Location", path.Base(pathAsked(r))+"/"+asked(r).address())
 		w.WriteHeader(http.StatusPermanentRedirect)
 		return
 	}

@@ -12,11 +12,22 @@ import (
 )
 
 // overrideText is a provider's throttle in the form that provider.ParseOverrides
-// reads, to be changed.
-func overrideText(d *about) string {
+// reads, to be changed. Sizes of keys whose alias is not to be shown are left out: they
+// stay as they are.
+func overrideText(f *formView) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "providers:\n  %s:\n", d.slug)
-	text, err := d.throttle.MarshalYAML()
+	fmt.Fprintf(&b, "providers:\n  %s:\n", f.about.slug)
+	t := f.about.throttle
+	t.Limits = slices.Clone(t.Limits)
+	for i, l := range t.Limits {
+		if f.hidden(l.Keys) {
+			t.Limits[i].Keys = nil
+		}
+	}
+	if t.BadAnswers != nil && f.hidden(t.BadAnswers.Keys) {
+		t.BadAnswers = nil
+	}
+	text, err := t.MarshalYAML()
 	body := strings.TrimSpace(string(text))
 	if err != nil || body == "" || body == "{}" {
 		b.WriteString("    throttle: {rpm: 60}\n")
@@ -30,13 +41,23 @@ func overrideText(d *about) string {
 	return b.String()
 }
 
+// hidden tells that an alias among those is not to be shown.
+func (f *formView) hidden(keys map[string]int64) bool {
+	for alias := range keys {
+		if f.keyName(alias) != alias {
+			return true
+		}
+	}
+	return false
+}
+
 func checkLimits(f *formView) *change {
 	p, err := overridden(f.about, f.Value("limits"))
 	if err != nil {
 		f.fault("limits", err.Error())
 		return nil
 	}
-	before, after := throttleLines(f.about.throttle), throttleLines(p.Throttle)
+	before, after := f.throttleLines(f.about.throttle), f.throttleLines(p.Throttle)
 	if slices.Equal(before, after) {
 		f.fault("limits", "changes nothing: the limits are these already")
 		return nil
@@ -71,7 +92,7 @@ func overridden(d *about, text string) (provider.Provider, error) {
 
 // throttleLines are a throttle in words, a line each: its limits written out, then
 // the rest as it is declared.
-func throttleLines(t provider.Throttle) []string {
+func (f *formView) throttleLines(t provider.Throttle) []string {
 	var lines []string
 	limits, _ := t.Expand() // it is in force, or was checked
 	for _, l := range limits {
@@ -79,7 +100,7 @@ func throttleLines(t provider.Throttle) []string {
 		for _, x := range []struct{ name, value, usual string }{
 			{"", words(l.Algorithm), ""}, {"burst ", countOr0(l.Burst), ""}, {"counted ", l.Counted, provider.CountedAnswered},
 			{"scope ", l.Scope, provider.ScopeProvider}, {"zone ", l.Zone, ""}, {"anchor ", l.Anchor, ""}, {"basis ", l.Basis, provider.BasisProvider},
-			{"endpoints ", strings.Join(l.Endpoints, " "), ""}, {"", when(l.Instead, "instead of the general limits"), ""}, {"keys ", sizes(l.Keys), ""},
+			{"endpoints ", strings.Join(l.Endpoints, " "), ""}, {"", when(l.Instead, "instead of the general limits"), ""}, {"keys ", f.sizes(l.Keys), ""},
 			{"charged for ", charged(l.Charges), ""}, {"", when(l.Shared, "shared"), ""}, {"source ", l.Source, ""},
 		} {
 			if x.value != "" && x.value != x.usual {
@@ -89,6 +110,14 @@ func throttleLines(t provider.Throttle) []string {
 		lines = append(lines, line)
 	}
 	t.RPS, t.RPM, t.RPH, t.RPD, t.Burst, t.Algorithm, t.MaxInFlight, t.Limits = 0, 0, 0, 0, 0, "", 0, nil
+	if b := t.BadAnswers; b != nil && f.hidden(b.Keys) {
+		named := *b
+		named.Keys = make(map[string]int64, len(b.Keys))
+		for alias, size := range b.Keys {
+			named.Keys[f.keyName(alias)] = size
+		}
+		t.BadAnswers = &named
+	}
 	if text, err := t.MarshalYAML(); err == nil {
 		if rest := strings.TrimSpace(string(text)); rest != "" && rest != "{}" {
 			lines = append(lines, strings.Split(rest, "\n")...)
@@ -105,10 +134,10 @@ func when(is bool, text string) string {
 }
 
 // sizes are those of single keys.
-func sizes(keys map[string]int64) string {
+func (f *formView) sizes(keys map[string]int64) string {
 	var all []string
 	for _, alias := range slices.Sorted(maps.Keys(keys)) {
-		all = append(all, alias+": "+count(keys[alias]))
+		all = append(all, f.keyName(alias)+": "+count(keys[alias]))
 	}
 	return strings.Join(all, " ")
 }

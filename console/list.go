@@ -13,6 +13,7 @@ const (
 	mostPerPage = 1000 // of the JSON
 	mostOpen    = 8    // panels at once
 	longestText = 200  // that is searched for
+	longestSlug = 200  // bytes of one that is open: every link of the page repeats it
 )
 
 // query says what somebody looks at.
@@ -39,7 +40,7 @@ func asked(r *http.Request) query {
 		q.page = n
 	}
 	for _, slug := range strings.Split(v.Get("open"), ",") {
-		if slug != "" && len(q.open) < mostOpen && !slices.Contains(q.open, slug) {
+		if slug != "" && len(slug) <= longestSlug && len(q.open) < mostOpen && !slices.Contains(q.open, slug) {
 			q.open = append(q.open, slug)
 		}
 	}
@@ -88,7 +89,7 @@ func (s *snapshot) find(q query) found {
 	var all []*row
 	for _, r := range s.rows {
 		switch c := r.verdict.condition; {
-		case q.state == "" && c == Unused && text == "":
+		case q.state == "" && r.state == nil && text == "":
 		case q.state != "" && c != q.state:
 		case text != "" && !strings.Contains(r.search, text):
 		default:

@@ -52,10 +52,16 @@ type rowView struct {
 	More    int // limits that are not among Bars
 	Chart   *chart
 	Panel   *Detail
+	All     []bar // the panel's
+	AllMore int   // limits that are not among All
 	Actions bool
+	Unused  bool // never called
 }
 
-const mostBars = 3
+const (
+	mostBars      = 3
+	mostPanelBars = 100 // of a panel: a provider that declares no endpoints has as many limits of endpoints as callers name
+)
 
 // html is the row with its panel, or without.
 func (k *Console) html(s *snapshot, r *row, open bool) string {
@@ -64,7 +70,7 @@ func (k *Console) html(s *snapshot, r *row, open bool) string {
 		p = &r.pieces[1]
 	}
 	p.once.Do(func() {
-		v := rowView{Provider: k.provider(r), Actions: k.opt.Actions && !s.down}
+		v := rowView{Provider: k.provider(r), Actions: k.opt.Actions && !s.down, Unused: r.state == nil}
 		v.Bars, v.More = tightest(&v.Provider, mostBars)
 		if h := k.history.of(v.Slug); h != nil {
 			v.Chart = callsChart(h)
@@ -72,6 +78,7 @@ func (k *Console) html(s *snapshot, r *row, open bool) string {
 		if open {
 			d := k.detail(s.at, r)
 			v.Panel = &d
+			v.All, v.AllMore = tightest(&Provider{Limits: d.Limits}, mostPanelBars)
 		}
 		p.html = render("row", v)
 	})
@@ -123,7 +130,7 @@ var told = []struct {
 
 func (k *Console) summary(s *snapshot) summary {
 	v := summary{Down: s.down, InFlight: s.inFlight, Waiting: s.waiting, Rate: s.rate, Tone: "good", Budget: shared(s.rows)}
-	v.Providers = len(s.rows) - s.counts[Unused]
+	v.Providers = s.used
 	var parts []string
 	for _, t := range told {
 		n := s.counts[t.c]
@@ -170,7 +177,7 @@ func filters(s *snapshot, q query) (all []filter) {
 		to.state, to.page = c, 1
 		all = append(all, filter{label, tone, to.address(), n, q.state == c})
 	}
-	link("", "All", "", len(s.rows)-s.counts[Unused])
+	link("", "All", "", s.used)
 	for _, c := range conditions {
 		if s.counts[c] > 0 || q.state == c {
 			link(c, c.Label(), c.Tone(), s.counts[c])

@@ -15,12 +15,17 @@ import (
 const (
 	mostKinds = 8   // of refusals, and of answers, that are told apart for a provider
 	mostFlows = 256 // counted by name for a provider; the calls of further ones together
+	mostTold  = 64  // quotas of one answer
+	mostText  = 256 // bytes of a name or a text: who calls, or answers, may make it as long as he likes
 )
 
 // Recorder keeps what a State does not have: which flows wait, which calls were
 // refused and why, what the provider told last. The zero value is ready; it is
 // safe for concurrent use. It costs each call an allocation of 48 bytes and a lock of
-// its provider's own, two more where the call waits, and each provider a few KB.
+// its provider's own, two more where the call waits, and each provider a few KB, a few
+// hundred at the most: of a name or a text the first 256 bytes are kept (of a key's alias
+// all, for it may have to be told from others), and flows whose names are the same so
+// far count as one.
 type Recorder struct {
 	providers sync.Map // slug → *record
 }
@@ -118,12 +123,13 @@ func (r *Recorder) waiting(ctx context.Context, c coordinator.CallInfo, _ coordi
 	m.waits = r.of(c.Provider)
 	m.waits.mu.Lock()
 	defer m.waits.mu.Unlock()
-	_, known := m.waits.flows[c.Flow]
+	flow := clipped(c.Flow)
+	_, known := m.waits.flows[flow]
 	if m.other = !known && len(m.waits.flows) >= mostFlows; m.other {
 		m.waits.further++
 		return
 	}
-	m.waits.flows[c.Flow]++
+	m.waits.flows[flow]++
 }
 
 func (r *Recorder) waitsNoMore(ctx context.Context, c coordinator.CallInfo) {
@@ -135,13 +141,14 @@ func (r *Recorder) waitsNoMore(ctx context.Context, c coordinator.CallInfo) {
 	m.waits = nil
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch n := x.flows[c.Flow]; {
+	flow := clipped(c.Flow)
+	switch n := x.flows[flow]; {
 	case m.other:
 		x.further--
 	case n > 1:
-		x.flows[c.Flow] = n - 1
+		x.flows[flow] = n - 1
 	default:
-		delete(x.flows, c.Flow)
+		delete(x.flows, flow)
 	}
 }
 
@@ -153,9 +160,9 @@ func (r *Recorder) refused(ctx context.Context, c coordinator.CallInfo, e *coord
 	}
 	now := time.Now()
 	message, _, _ := strings.Cut(strings.TrimPrefix(e.Error(), "coordinator: "+e.Provider+": "), ". Retry in ")
-	n := Refusal{Reason: e.Reason, Stage: e.Stage, Endpoint: c.Endpoint, Message: message, Count: 1, First: now, Last: now, RetryAt: e.RetryAt}
+	n := Refusal{Reason: e.Reason, Stage: e.Stage, Endpoint: clipped(c.Endpoint), Message: clipped(message), Count: 1, First: now, Last: now, RetryAt: e.RetryAt}
 	if e.Limit != nil {
-		n.Limit = e.Limit.Name
+		n.Limit = clipped(e.Limit.Name)
 	}
 	x := r.of(c.Provider)
 	x.mu.Lock()
@@ -171,7 +178,7 @@ func (r *Recorder) answered(_ context.Context, c coordinator.CallInfo, f provide
 	}
 	now := time.Now()
 	n := Answer{
-		Outcome: cmp.Or(f.Outcome, provider.OK), Detail: f.Detail, Endpoint: c.Endpoint, Key: c.Key, Took: seconds(took),
+		Outcome: cmp.Or(f.Outcome, provider.OK), Detail: clipped(f.Detail), Endpoint: clipped(c.Endpoint), Key: c.Key, Took: seconds(took),
 		Count: 1, First: now, Last: now, Budgets: budgets(f.Budgets, now),
 	}
 	if f.RetryAfter > 0 {
@@ -207,8 +214,8 @@ func latest[T any](all []T, n T, same func(*T) bool, join func(n, old *T)) []T {
 }
 
 func budgets(told []provider.Budget, now time.Time) (all []Budget) {
-	for _, b := range told {
-		n := Budget{Name: b.Name, Unit: b.Unit}
+	for _, b := range told[:min(len(told), mostTold)] {
+		n := Budget{Name: clipped(b.Name), Unit: clipped(b.Unit)}
 		if b.HasLimit {
 			n.Limit = &b.Limit
 		}
@@ -221,6 +228,14 @@ func budgets(told []provider.Budget, now time.Time) (all []Budget) {
 		all = append(all, n)
 	}
 	return all
+}
+
+// clipped is s, or as much of its beginning as is kept, and a mark.
+func clipped(s string) string {
+	if len(s) <= mostText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:mostText], "") + "…"
 }
 
 // flowsOf returns who waits, most first, no more than so many.

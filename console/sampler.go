@@ -12,7 +12,7 @@ import (
 
 const (
 	freshFor    = 250 * time.Millisecond // a snapshot serves all who ask so soon after it
-	declaredFor = 5 * time.Second        // likewise the declarations, which seldom change
+	declaredFor = 500 * time.Millisecond // likewise the declarations: what is switched off in them is shown within a second
 	share       = 20                     // of the time: looking takes at most a twentieth
 )
 
@@ -23,6 +23,7 @@ type snapshot struct {
 	rows     []*row
 	bySlug   map[string]*row
 	counts   map[Condition]int
+	used     int // providers that were called
 	inFlight int
 	waiting  int
 	rate     float64
@@ -140,7 +141,7 @@ func (k *Console) snap(now time.Time, states []coordinator.State) *snapshot {
 	}
 	for slug, d := range declared {
 		if s.bySlug[slug] == nil {
-			s.put(&row{about: d, verdict: verdict{condition: Unused}})
+			s.put(&row{about: d, verdict: judgeUnused(d.throttle.Off)})
 		}
 	}
 	order := make(map[Condition]int, len(conditions))
@@ -159,4 +160,7 @@ func (s *snapshot) put(r *row) {
 	s.rows = append(s.rows, r)
 	s.bySlug[r.about.slug] = r
 	s.counts[r.verdict.condition]++
+	if r.state != nil {
+		s.used++
+	}
 }

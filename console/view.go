@@ -9,7 +9,8 @@ import (
 
 // Status is what GET /api/state answers: the providers that match, by urgency, one
 // page of them. Instants are RFC 3339, lengths of time are seconds; what is zero or
-// unknown is left out.
+// unknown is left out. Of what callers name (flows, endpoints, the reason of a pause) the
+// first 256 bytes are told.
 type Status struct {
 	At         time.Time         `json:"at"`
 	ShutDown   bool              `json:"shut_down"`
@@ -63,11 +64,13 @@ type Detail struct {
 	History   *History                     `json:"history,omitempty"`
 	Granted   int64                        `json:"granted"` // attempts that went, since the beginning
 	Retries   int64                        `json:"retries"`
-	Outcomes  map[provider.Outcome]int64   `json:"outcomes,omitempty"` // of attempts
-	Reasons   map[coordinator.Reason]int64 `json:"reasons,omitempty"`  // of refusals
-	Ignored   int64                        `json:"ignored"`            // units named by calls that no limit counts
-	Lingering int                          `json:"lingering"`          // calls without an answer whose units are held still
-	RoundTrip float64                      `json:"round_trip_seconds"` // median of the last few
+	Outcomes  map[provider.Outcome]int64   `json:"outcomes,omitempty"`                 // of attempts
+	Reasons   map[coordinator.Reason]int64 `json:"reasons,omitempty"`                  // of refusals
+	Ignored   int64                        `json:"ignored"`                            // units named by calls that no limit counts
+	Lingering int                          `json:"lingering"`                          // calls without an answer whose units are held still
+	RoundTrip float64                      `json:"round_trip_seconds"`                 // median of the last few
+	LeastTrip float64                      `json:"least_round_trip_seconds,omitzero"`  // that is counted on: the declared one, or the shortest that was seen; 0: none
+	Refuted   bool                         `json:"least_round_trip_refuted,omitempty"` // an answer took less than was declared
 }
 
 // Limit is one limit as it stands.
@@ -96,7 +99,7 @@ type Shared struct {
 // Queue is who waits for a provider.
 type Queue struct {
 	Length   int       `json:"length"`
-	Capacity int       `json:"capacity"`                // 0: no bound
+	Capacity int       `json:"capacity"`                // 0: no bound; where excess is reject, no place
 	Wait     float64   `json:"estimated_wait_seconds"`  // of a call that came now: at least; limits of keys are left out
 	Since    time.Time `json:"oldest_since,omitzero"`   // when the call that waits longest began to wait
 	Oldest   float64   `json:"oldest_seconds,omitzero"` // and how long that is
