@@ -13,6 +13,7 @@ import (
 const (
 	longestForm = 64 << 10
 	yes         = "yes"
+	root        = "../../" // from a form
 )
 
 // action is something that the page can do to a provider.
@@ -39,6 +40,7 @@ var actions = map[string]*action{
 // do.
 type formView struct {
 	Title, Root, Version string
+	Back                 string // to the provider, on its page of the list
 	Action               *action
 	Provider             Provider
 	Token                string
@@ -89,11 +91,14 @@ func (k *Console) prepare(w http.ResponseWriter, r *http.Request, a *action, s *
 		return nil
 	}
 	return &formView{
-		Title: k.opt.Title, Root: "../../", Version: version, Action: a, Provider: k.provider(row),
+		Title: k.opt.Title, Root: root, Back: back(s, row), Version: version, Action: a, Provider: k.provider(row),
 		Values: make(url.Values), about: row.about, now: time.Now(),
 		keyName: func(alias string) string { return k.opt.KeyName(row.about.slug, alias) },
 	}
 }
+
+// back is the address of a provider on the page, from one of its forms.
+func back(s *snapshot, r *row) string { return root + s.showing(r).address() + "#p-" + r.about.slug }
 
 // form answers GET /providers/{slug}/{action}.
 func (k *Console) form(w http.ResponseWriter, r *http.Request) {
@@ -158,7 +163,8 @@ func (k *Console) act(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	k.renew()
-	w.Header().Set("Location", f.Root+"?open="+f.Provider.Slug+"#p-"+f.Provider.Slug)
+	s := k.latest.Load()
+	w.Header().Set("Location", back(s, s.bySlug[f.Provider.Slug]))
 	w.WriteHeader(http.StatusSeeOther)
 }
 

@@ -23,6 +23,7 @@ type chart struct {
 	Bad        template.HTMLAttr // a tick for each sample in which something failed
 	Label      string            // what it says, in words
 	Top        string            // the highest value
+	In         string            // the time it is of; "": an hour, or what there is of one
 }
 
 // callsChart draws the calls that went, with ticks for those that failed or were
@@ -42,7 +43,11 @@ func callsChart(h *History) *chart {
 	c := draw(values)
 	c.Bad = geometry(ticks.String())
 	c.Top = perSecond(highest(values) / h.StepSeconds)
-	c.Label = fmt.Sprintf("%s in the last %s", plural(went, "call"), span(h.StepSeconds*float64(len(values))))
+	length := span(h.StepSeconds * float64(len(values)))
+	if h.StepSeconds < longestStep.Seconds() {
+		c.In = length
+	}
+	c.Label = fmt.Sprintf("%s in the last %s", plural(went, "call"), length)
 	if bad > 0 {
 		c.Label += fmt.Sprintf(", %s failed or refused", count(bad))
 	}

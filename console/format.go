@@ -120,19 +120,21 @@ func per(period string) string {
 	switch period {
 	case "":
 		return "at once"
-	case "1s":
-		return "per second"
-	case "1m", "minute":
-		return "per minute"
-	case "1h", "hour":
-		return "per hour"
-	case "24h", "day":
-		return "per day"
-	case "month":
-		return "per month"
+	case "minute", "hour", "day", "month":
+		return "per " + period
 	}
-	if d, err := time.ParseDuration(period); err == nil {
+	switch d, err := time.ParseDuration(period); {
+	case err != nil:
+		return "per " + period
+	case d == time.Second:
+		return "per second"
+	case d == time.Minute:
+		return "per minute"
+	case d == time.Hour:
+		return "per hour"
+	case d == 24*time.Hour:
+		return "per day"
+	default:
 		return "per " + span(d.Seconds())
 	}
-	return "per " + period
 }

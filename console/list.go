@@ -77,6 +77,18 @@ func (q query) toggled(slug string) query {
 	return q
 }
 
+// showing is the query that shows a provider, with its panel, wherever it stands in the
+// list.
+func (s *snapshot) showing(r *row) query {
+	q := query{page: 1, per: len(s.rows)}
+	if r.state == nil { // the list of all leaves it out
+		q.state = r.verdict.condition
+	}
+	q.page += slices.Index(s.find(q).rows, r) / perPage
+	q.open, q.per = []string{r.about.slug}, perPage
+	return q
+}
+
 // found is one page of what a query matches.
 type found struct {
 	rows               []*row

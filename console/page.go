@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html"
 	"html/template"
@@ -166,16 +167,16 @@ func (k *Console) summary(s *snapshot) summary {
 
 // filter is one link that shows the providers of one condition.
 type filter struct {
-	Label, Tone, Address string
-	Count                int
-	Chosen               bool
+	ID, Label, Tone, Address string
+	Count                    int
+	Chosen                   bool
 }
 
 func filters(s *snapshot, q query) (all []filter) {
 	link := func(c Condition, label, tone string, n int) {
 		to := q
 		to.state, to.page = c, 1
-		all = append(all, filter{label, tone, to.address(), n, q.state == c})
+		all = append(all, filter{cmp.Or(string(c), "all"), label, tone, to.address(), n, q.state == c})
 	}
 	link("", "All", "", s.used)
 	for _, c := range conditions {

@@ -237,7 +237,7 @@ func TestWords(t *testing.T) {
 	for share, want := range map[float64]string{0: "0 %", 0.004: "< 1 %", 0.5: "50 %", 1: "100 %"} {
 		assert.Equal(t, want, percent(share))
 	}
-	for period, want := range map[string]string{"": "at once", "1s": "per second", "60s": "per 1 min", "1m": "per minute", "day": "per day", "month": "per month", "800ms": "per 800 ms", "168h": "per 7 d"} {
+	for period, want := range map[string]string{"": "at once", "1s": "per second", "60s": "per minute", "1m0s": "per minute", "1h0m0s": "per hour", "24h0m0s": "per day", "90s": "per 1 min 30 s", "1m": "per minute", "day": "per day", "month": "per month", "800ms": "per 800 ms", "168h": "per 7 d"} {
 		assert.Equal(t, want, per(period), period)
 	}
 	assert.Equal(t, []string{"1 call", "0 calls", "1,000 calls"}, []string{plural(1, "call"), plural(0, "call"), plural(1000, "call")})

@@ -12,7 +12,7 @@ import (
 
 const (
 	freshFor    = 250 * time.Millisecond // a snapshot serves all who ask so soon after it
-	declaredFor = 500 * time.Millisecond // likewise the declarations: what is switched off in them is shown within a second
+	declaredFor = 400 * time.Millisecond // likewise the declarations: an update shows within a second
 	share       = 20                     // of the time: looking takes at most a twentieth
 )
 

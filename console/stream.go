@@ -159,7 +159,7 @@ func (k *Console) events(w http.ResponseWriter, r *http.Request) {
 			_ = out.send(message{At: time.Now(), Gone: true})
 			return
 		case <-heart.C:
-			wrote, err = true, out.write("event: beat\ndata: {}\n\n")
+			wrote, err = true, out.write(fmt.Sprintf("event: beat\ndata: {\"at\":%q}\n\n", instant(time.Now()).Format(time.RFC3339Nano)))
 		case <-signal:
 			if m, changed := k.news(k.latest.Load(), q, &before); changed {
 				wrote, err = true, out.send(m)

@@ -232,6 +232,8 @@ func TestHeartbeat(t *testing.T) {
 		require.True(t, c.lines.Scan())
 		assert.Equal(t, "event: beat", c.lines.Text())
 		assert.Equal(t, beat, time.Since(begin))
+		require.True(t, c.lines.Scan())
+		assert.Equal(t, `data: {"at":"`+time.Now().UTC().Format(time.RFC3339)+`"}`, c.lines.Text(), "the page's clock")
 		assert.True(t, w.streams.any())
 		c.end()
 		synctest.Wait()

@@ -97,7 +97,7 @@ func TestThousandProviders(t *testing.T) {
 // streams, the others ask now and then, those behind do nothing, and one more page can
 // be loaded and is kept up to date.
 func TestHundredTabs(t *testing.T) {
-	s := show(t, console.Options{}, provider.Provider{Slug: "acme", Throttle: provider.Throttle{RPM: 600}})
+	s := show(t, console.Options{}, provider.Provider{Slug: "acme", Throttle: provider.Throttle{RPH: 600}}) // of an hour: to open the tabs may take minutes
 	require.NoError(t, s.call(t, coordinator.Call{Provider: "acme"}))
 	b := &bouncer{next: s.page}
 	s.url = serve(t, b) + "/"

@@ -5,7 +5,7 @@
   const most = 4; // streams of one browser: it has six connections to a server, over all tabs
   const again = 5000; // ms between questions, where there is no stream
   const byId = (id) => document.getElementById(id);
-  const rows = byId("rows");
+  const rows = byId("rows"), box = byId("q");
   document.documentElement.classList.add("has-script");
 
   // The server's clock is the one that counts.
@@ -14,6 +14,7 @@
   let stream = null;
   let timer = 0;
   let asked = 0; // the last question; older answers come too late
+  let typing = 0;
 
   // Clocks
 
@@ -43,6 +44,12 @@
   // Putting in what is new, and leaving alone what is not: focus, selection and what
   // is being typed stay.
 
+  const drop = (node) => {
+    const next = node.nextSibling;
+    node.remove();
+    return next;
+  };
+
   const morph = (old, fresh) => {
     if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName || old.id !== fresh.id) {
       old.replaceWith(fresh);
@@ -54,12 +61,43 @@
     }
     for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
     for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
-    const a = [...old.childNodes], b = [...fresh.childNodes];
-    for (let i = 0; i < b.length; i++) {
-      if (i < a.length) morph(a[i], b[i]);
-      else old.append(b[i]);
+    const b = [...fresh.childNodes];
+    const ids = new Set(b.map((n) => n.id).filter(Boolean));
+    const known = new Set([...old.childNodes].map((n) => n.id).filter(Boolean));
+    let at = old.firstChild;
+    for (const n of b) {
+      // What has an id stays itself when others come before it or go.
+      if (n.id && known.has(n.id)) while (at && at.id !== n.id) at = drop(at);
+      else if (!n.id) while (at && at.id && !ids.has(at.id)) at = drop(at);
+      if (!at || (at.id || "") !== (n.id || "")) {
+        old.insertBefore(n, at);
+        continue;
+      }
+      const next = at.nextSibling;
+      morph(at, n);
+      at = next;
     }
-    for (let i = b.length; i < a.length; i++) a[i].remove();
+    while (at) at = drop(at);
+  };
+
+  // Rows in order. An element that is moved loses the focus and the selection: the row
+  // that has them stays, and the others are put around it.
+  const arrange = (order) => {
+    const wanted = new Set(order.map((slug) => byId("p-" + slug)));
+    wanted.delete(null);
+    for (const row of [...rows.children]) if (!wanted.has(row)) row.remove();
+    const held = (node) => [...wanted].find((row) => row.contains(node));
+    const stays = held(document.activeElement) || held(getSelection().anchorNode);
+    let at = rows.firstElementChild;
+    for (const row of wanted) {
+      while (row === stays && at !== row) {
+        const next = at.nextElementSibling;
+        rows.append(at);
+        at = next;
+      }
+      if (row === at) at = at.nextElementSibling;
+      else rows.insertBefore(row, at);
+    }
   };
 
   const parse = (html) => {
@@ -68,29 +106,28 @@
     return t.content.firstElementChild;
   };
 
+  // Read aloud, where it is another text than before.
+  let said = "";
+  const say = (text) => write(byId("news"), text);
+
+  const asOf = ({ at }) => {
+    ahead = Date.parse(at) - Date.now();
+    const time = byId("at");
+    time.dateTime = at;
+    write(time, at.slice(11, 19));
+    tick();
+  };
+
   const show = (m) => {
-    ahead = Date.parse(m.at) - Date.now();
     for (const [id, html] of Object.entries(m.parts)) {
       const old = byId(id), fresh = parse(html);
       if (old) morph(old, fresh);
       else if (id.startsWith("p-")) rows.append(fresh);
     }
-    let at = rows.firstElementChild;
-    for (const slug of m.order) {
-      const row = byId("p-" + slug);
-      if (row === at) at = at.nextElementSibling;
-      else if (row) rows.insertBefore(row, at);
-    }
-    while (at) {
-      const next = at.nextElementSibling;
-      at.remove();
-      at = next;
-    }
-    const time = byId("at");
-    time.dateTime = m.at;
-    write(time, m.at.slice(11, 19));
-    write(byId("news"), byId("headline").textContent); // read aloud only where it has changed
-    tick();
+    arrange(m.order);
+    const headline = byId("headline").textContent;
+    if (headline !== said) say((said = headline));
+    asOf(m);
   };
 
   // Where news comes from: a stream where there may be one more, else a question every
@@ -156,12 +193,18 @@
     stream = give = null;
   };
 
+  // ask shows the answer to the question and tells whether there is one; refused: there
+  // is, but not what was asked for (whoever is logged out is led elsewhere).
+  let refused = false;
   const ask = async () => {
     const n = ++asked;
+    refused = false;
     try {
       const res = await fetch("rows" + query, { cache: "no-store", headers: { Accept: "application/json" }, signal: AbortSignal.timeout(10000) });
+      refused = true;
       if (!res.ok) throw new Error(String(res.status));
       const m = await res.json();
+      refused = false;
       if (n === asked) show(m);
       return true;
     } catch {
@@ -172,7 +215,10 @@
   const poll = async () => {
     clearTimeout(timer);
     if (await ask()) mode("poll", "Every 5 s");
-    else mode("lost", "No answer since");
+    else {
+      mode("lost", "No answer since");
+      say((said = "No answer from the server. The page shows its last state."));
+    }
     if (!stream && !document.hidden) timer = setTimeout(follow, again);
   };
 
@@ -187,7 +233,11 @@
     const s = new EventSource("events" + query);
     stream = s;
     hear(s);
-    s.addEventListener("beat", () => hear(s));
+    s.addEventListener("beat", ({ data }) => {
+      if (s !== stream) return;
+      hear(s);
+      asOf(JSON.parse(data));
+    });
     s.onmessage = ({ data }) => {
       if (s !== stream) return;
       hear(s);
@@ -210,10 +260,16 @@
     if (to === query) return;
     query = to;
     history[keep ? "replaceState" : "pushState"](null, "", to);
+    clearTimeout(typing);
+    if (!keep) box.value = params().get("q") || "";
     turn++;
     stop();
-    if (!(await ask())) return location.reload();
-    if (to === query) follow();
+    const answered = await ask();
+    if (to !== query) return;
+    if (refused) return location.reload();
+    if (!answered) return poll(); // and when there is an answer again it is to this question
+    if (keep) say(byId("pager").textContent.trim()); // how many are found
+    follow();
   };
 
   const params = () => new URLSearchParams(query);
@@ -224,7 +280,8 @@
   };
 
   document.addEventListener("click", (e) => {
-    const a = e.target.closest("a");
+    let a = e.target.closest("a");
+    if (!a && getSelection().isCollapsed) a = e.target.closest(".line")?.querySelector(".toggle"); // beside the name
     if (!a || e.defaultPrevented || e.button || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
     const href = a.getAttribute("href");
     if (!href.startsWith("?")) return;
@@ -232,8 +289,6 @@
     go(href.split("#")[0]);
   });
 
-  const box = byId("q");
-  let typing = 0;
   const search = () => {
     const p = params();
     p.set("q", box.value.trim());
