@@ -30,7 +30,7 @@ check: fmt vet staticcheck lint tidy vuln shortfuzz
 test: setup
 	$(call each,$(GO) test -race -shuffle=on -timeout 10m ./...)
 	$(GO) test -timeout 10m -run 'Hour|Alloc|Storm|Played' ./...
-	cd console/browsertest && $(GO) test -timeout 10m -run Thousand .
+	cd console/browsertest && $(GO) test -timeout 10m -run 'Thousand|Second' .
 	cd ledger/sqlite && $(GO) test -timeout 10m -run Conformance .
 
 # setup brings what the tests need besides Go, where it is missing: a C compiler, for

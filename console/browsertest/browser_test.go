@@ -156,6 +156,18 @@ func (x *tab) wait(expression string, limit time.Duration) {
 	}
 }
 
+// soon waits as long as a change may take to be shown: a second, of which the race
+// detector, that makes all ten times as slow, is given three (make test runs these tests
+// without it, too).
+func (x *tab) soon(expression string) {
+	x.t.Helper()
+	limit := time.Second
+	if underRace {
+		limit *= 3
+	}
+	x.wait(expression, limit)
+}
+
 func call[P, R any](x *tab, cmd cdp.Command[P, R], params P) R {
 	x.t.Helper()
 	res, err := chromedp.Call(x, cmd, params)

@@ -71,17 +71,17 @@ func TestChangeShowsWithinASecond(t *testing.T) {
 	for i := range 3 {
 		begin := time.Now()
 		require.NoError(t, s.call(t, coordinator.Call{Provider: "acme"}))
-		x.wait(fmt.Sprintf(`document.querySelector("#p-acme .num")?.innerText === "%d / 60"`, i+2), time.Second)
+		x.soon(fmt.Sprintf(`document.querySelector("#p-acme .num")?.innerText === "%d / 60"`, i+2))
 		t.Logf("a call was shown after %s", time.Since(begin).Round(time.Millisecond))
 	}
 	require.NoError(t, s.Pause("acme", time.Now().Add(time.Hour), "maintenance"))
-	x.wait(`document.querySelector("#p-acme .pill")?.innerText === "Paused"`, time.Second)
+	x.soon(`document.querySelector("#p-acme .pill")?.innerText === "Paused"`)
 	assert.Contains(t, x.text("#p-acme"), "maintenance")
 	assert.Regexp(t, `ends in (1 h|59 min)`, x.text("#p-acme .until"))
 	assert.Equal(t, "1\u00a0provider is paused", x.text("#headline"))
 	assert.Equal(t, "1\u00a0provider is paused", eval[string](x, `document.getElementById("news").textContent`), "read aloud")
 	require.NoError(t, s.Resume("acme"))
-	x.wait(`document.querySelector("#p-acme .pill")?.innerText === "Busy"`, time.Second)
+	x.soon(`document.querySelector("#p-acme .pill")?.innerText === "Busy"`)
 }
 
 // Panels open in place, stay open while news comes, and what has the focus keeps it.
@@ -144,7 +144,7 @@ func TestCoordinatorThatIsShutDown(t *testing.T) {
 	x.wait(live, patience)
 	x.wait(`document.querySelector("#d-acme .acts")`, patience)
 	require.NoError(t, s.Shutdown(t.Context()))
-	x.wait(`document.getElementById("headline")?.innerText.includes("Shut down: no call goes any more")`, time.Second)
+	x.soon(`document.getElementById("headline")?.innerText.includes("Shut down: no call goes any more")`)
 	x.wait(`!document.querySelector("#d-acme .acts")`, patience)
 	assert.Contains(t, x.text("#p-acme"), "1 / 60", "the last state stays")
 	x.do(chromedp.Reload())

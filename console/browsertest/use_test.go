@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,14 +39,14 @@ func TestEachChangeShowsWithinASecond(t *testing.T) {
 	x.wait(`document.querySelector("#p-acme")`, patience)
 
 	require.NoError(t, s.call(t, coordinator.Call{Provider: "late"}))
-	x.wait(`document.querySelector("#p-late .num")?.innerText === "1 / 60"`, time.Second)
+	x.soon(`document.querySelector("#p-late .num")?.innerText === "1 / 60"`)
 	require.NoError(t, s.Update("late", provider.Throttle{RPM: 70}))
-	x.wait(`document.querySelector("#p-late .num")?.innerText === "1 / 70"`, time.Second)
+	x.soon(`document.querySelector("#p-late .num")?.innerText === "1 / 70"`)
 	require.NoError(t, s.Update("acme", provider.Throttle{RPM: 60, Excess: provider.Reject}))
-	x.wait(`document.querySelector("#d-acme")?.innerText.includes("reject")`, time.Second)
+	x.soon(`document.querySelector("#d-acme")?.innerText.includes("reject")`)
 	require.NoError(t, s.call(t, coordinator.Call{Provider: "off"}))
 	require.NoError(t, s.Update("off", provider.Throttle{RPM: 60, Off: []string{provider.Everything}}))
-	x.wait(`document.querySelector("#p-off .pill")?.innerText === "Off"`, time.Second)
+	x.soon(`document.querySelector("#p-off .pill")?.innerText === "Off"`)
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -54,14 +55,14 @@ func TestEachChangeShowsWithinASecond(t *testing.T) {
 			_ = s.Do(ctx, coordinator.Call{Provider: "slow", Flow: "night"}, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		}()
 	}
-	x.wait(`document.querySelector("#p-slow .wait b")?.innerText === "2" && document.querySelector("#d-slow table")?.innerText.includes("night")`, time.Second)
+	x.soon(`document.querySelector("#p-slow .wait b")?.innerText === "2" && document.querySelector("#d-slow table")?.innerText.includes("night")`)
 	require.Error(t, s.call(t, coordinator.Call{Provider: "slow", Wait: -1}))
-	x.wait(`document.querySelector("#p-slow .errors")?.innerText === "1 refused" && document.querySelector("#d-slow .key")`, time.Second)
+	x.soon(`document.querySelector("#p-slow .errors")?.innerText === "1 refused" && document.querySelector("#d-slow .key")`)
 
 	for range 6 {
 		_ = s.Do(t.Context(), coordinator.Call{Provider: "beta"}, func(context.Context) error { return provider.Feedback{Outcome: provider.Failed}.Err(nil) })
 	}
-	x.wait(`document.querySelector("#p-beta .pill")?.innerText === "Circuit open"`, time.Second)
+	x.soon(`document.querySelector("#p-beta .pill")?.innerText === "Circuit open"`)
 
 	// With a filter, and with a search.
 	x.do(chromedp.Click(chromedp.CSS(`a[href*="state=circuit_open"]`)))
@@ -71,7 +72,7 @@ func TestEachChangeShowsWithinASecond(t *testing.T) {
 	x.wait(`location.search.includes("q=bet")`, patience)
 	x.wait(live, patience)
 	require.NoError(t, s.Pause("beta", time.Now().Add(time.Hour), "maintenance"))
-	x.wait(`document.querySelector("#pager")?.innerText.includes("No provider matches")`, time.Second)
+	x.soon(`document.querySelector("#pager")?.innerText.includes("No provider matches")`)
 	// What shows everything leaves no text that is not searched for.
 	x.do(chromedp.Click(chromedp.CSS("#pager a")))
 	x.wait(`document.querySelector("#p-beta .pill")?.innerText === "Paused"`, patience)
@@ -204,6 +205,20 @@ func TestServerIsRestarted(t *testing.T) {
 	t.Cleanup(func() { _ = server.Close() })
 	x.wait(live+` && document.querySelector("#p-acme .num")?.innerText === "2 / 60" && document.querySelector("#d-acme")`, patience)
 	assert.True(t, eval[bool](x, `window.same`))
+}
+
+// Whoever may see the page no more is told so at the next click, by the server itself:
+// that may be a page to log in.
+func TestPageIsRefused(t *testing.T) {
+	var out atomic.Bool
+	s := show(t, console.Options{Authorize: func(*http.Request) (string, bool) { return "", !out.Load() }}, minutely("acme"))
+	require.NoError(t, s.call(t, coordinator.Call{Provider: "acme"}))
+	x := openQuiet(t)
+	x.do(chromedp.Navigate(s.url))
+	x.wait(live, patience)
+	out.Store(true)
+	x.do(chromedp.Click(chromedp.CSS("#p-acme .toggle")), chromedp.WaitVisible(chromedp.CSS("pre")))
+	assert.Contains(t, x.text("pre"), "you may not see this page")
 }
 
 // A browser whose clock is wrong shows the server's times.
