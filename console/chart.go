@@ -64,6 +64,9 @@ func waitingChart(h *History) *chart {
 	top := int64(highest(values))
 	c.Top = count(top)
 	c.Label = fmt.Sprintf("at most %s waiting in the last %s", plural(top, "call"), span(h.StepSeconds*float64(len(values))))
+	if top == 0 {
+		c.Label = "no call waited"
+	}
 	return c
 }
 

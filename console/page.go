@@ -102,7 +102,7 @@ func (k *Console) whole(s *snapshot, q query) message {
 	}
 	m.Parts["summary"] = render("summary", k.summary(s))
 	m.Parts["filters"] = render("filters", filters(s, q))
-	m.Parts["pager"] = render("pager", pagerOf(f, q))
+	m.Parts["pager"] = render("pager", pagerOf(s, f, q))
 	return m
 }
 
@@ -193,10 +193,16 @@ type pager struct {
 	Number, Pages        int    // of pages
 	Before, Behind       string // addresses; "": there is none
 	Searched, Everything string // the text, and the address without it
+	Narrowed             bool   // not all were asked for
+	NotUsed              int    // providers that were never called
+	All                  string // their address
 }
 
-func pagerOf(f found, q query) pager {
-	p := pager{Total: f.total, Number: f.page, Pages: f.pages, Searched: q.text, Everything: query{open: q.open, page: 1}.address()}
+func pagerOf(s *snapshot, f found, q query) pager {
+	p := pager{
+		Total: f.total, Number: f.page, Pages: f.pages, Searched: q.text, Everything: query{open: q.open, page: 1}.address(),
+		Narrowed: q.text != "" || q.state != "", NotUsed: s.counts[Unused], All: query{state: Unused, page: 1}.address(),
+	}
 	if f.total > 0 {
 		p.First = (f.page-1)*q.per + 1
 		p.Last = p.First + len(f.rows) - 1

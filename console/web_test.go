@@ -45,6 +45,19 @@ func TestFormsLeadBack(t *testing.T) {
 	}, ps...)
 }
 
+// A page on which nothing is to be seen leads to what there is.
+func TestNothingIsShown(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, w *world) {
+		page := w.get("/").Body.String()
+		assert.Contains(t, page, "No provider has been called yet.\n<a href=\"?state=unused\">Show what is declared</a>")
+		assert.Contains(t, w.get("/?state=unused").Body.String(), `id="p-acme"`)
+		assert.Contains(t, w.get("/?state=banned").Body.String(), "No provider here.\n<a href=\"?\">Show all</a>")
+	}, provider.Provider{Slug: "acme"})
+	bubble(t, Options{}, func(t *testing.T, w *world) {
+		assert.Contains(t, w.get("/").Body.String(), "No provider has been called yet.\n</p>")
+	})
+}
+
 // A chart says which time it is of while that is not an hour.
 func TestChartTellsItsTime(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, w *world) {
