@@ -16,7 +16,7 @@ define each
 @fail=0; for dir in $(MODULES); do echo "# $@: .$${dir#$(CURDIR)}"; (cd "$$dir" && $(1)) || fail=1; done; exit $$fail
 endef
 
-.PHONY: all check test setup bench soak mutants fuzz fmt vet staticcheck lint tidy vuln shortfuzz
+.PHONY: all check test test-race test-whole setup bench soak mutants fuzz fmt vet staticcheck lint tidy vuln shortfuzz
 
 all: check test
 
@@ -27,11 +27,16 @@ check: fmt vet staticcheck lint tidy vuln shortfuzz
 # Some tests play an hour of traffic, storms of calls, or a whole catalogue; under the
 # race detector, which makes them ten times as slow, they play less of it. So they run
 # once more without it, as do the tests that count allocations.
+# Both runs are made, also where the first fails.
 test: setup
+	@$(MAKE) --no-print-directory --keep-going test-race test-whole
+
+test-race:
 	$(call each,$(GO) test -race -shuffle=on -timeout 10m ./...)
-	$(GO) test -timeout 10m -run 'Hour|Alloc|Storm|Played' ./...
-	cd console/browsertest && $(GO) test -timeout 10m -run 'Thousand|Second' .
-	cd ledger/sqlite && $(GO) test -timeout 10m -run Conformance .
+
+test-whole:
+	@fail=0; run() { echo "# $@: $$1 -run '$$2'"; (cd "$$1" && $(GO) test -timeout 10m -run "$$2" ./...) || fail=1; }; \
+	run . 'Hour|Alloc|Storm|Played'; run console/browsertest 'Thousand|Second'; run ledger/sqlite Conformance; exit $$fail
 
 # setup brings what the tests need besides Go, where it is missing: a C compiler, for
 # the race detector, Prometheus's promtool, for the alerts, Chromium and a typeface, for
