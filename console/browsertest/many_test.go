@@ -3,6 +3,7 @@ package browsertest
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -60,7 +61,7 @@ func (s shown) busy(t *testing.T, n int) {
 }
 
 // A thousand providers with ten thousand keys (under the race detector, which makes all
-// ten times as slow, a tenth of that): the first paint is measured and told, and search,
+// ten times as slow, a tenth of that): something is to be seen within a second, and search,
 // pages, panels and the stream are of use while calls go.
 func TestThousandProviders(t *testing.T) {
 	n := 1000
@@ -70,11 +71,19 @@ func TestThousandProviders(t *testing.T) {
 	s := many(t, n)
 	s.busy(t, n)
 	x := open(t)
-	x.do(chromedp.Navigate(s.url))
 	const paint = `performance.getEntriesByName("first-contentful-paint")[0]`
-	x.wait(paint, patience)
-	t.Logf("%d providers, %d keys: first contentful paint after %.0f ms, %d elements, %d KiB of HTML", n, 10*n, eval[float64](x, paint+".startTime"),
-		eval[int](x, `document.querySelectorAll("*").length`), eval[int](x, `performance.getEntriesByType("navigation")[0].decodedBodySize`)/1024)
+	best := math.Inf(1)
+	for range 3 {
+		x.do(chromedp.Navigate(s.url))
+		x.wait(paint, patience)
+		took := eval[float64](x, paint+".startTime")
+		best = min(best, took)
+		t.Logf("%d providers, %d keys: first contentful paint after %.0f ms, %d elements, %d KiB of HTML", n, 10*n, took,
+			eval[int](x, `document.querySelectorAll("*").length`), eval[int](x, `performance.getEntriesByType("navigation")[0].decodedBodySize`)/1024)
+	}
+	if !underRace {
+		assert.Less(t, best, 1000.0, "ms until something is to be seen, the best of three: the machine may be busy")
+	}
 	x.wait(live, patience)
 	assert.Equal(t, 50, eval[int](x, `document.querySelectorAll("#rows > article").length`), "as many rows as a page has")
 	assert.Contains(t, x.text("#pager"), "1–50 of ")

@@ -84,7 +84,8 @@ func play(t *testing.T, requests ...string) map[string]*httptest.ResponseRecorde
 	return answers
 }
 
-// ask makes a call that takes so long and ends so; it does not wait for it.
+// ask makes a call that takes so long and ends so; it does not wait for it, but until it
+// has gone or waits: what comes next comes behind it.
 func (s *scene) ask(call coordinator.Call, took time.Duration, f provider.Feedback) {
 	s.all.Go(func() {
 		_ = s.Do(s.ctx, call, func(ctx context.Context) error {
@@ -96,6 +97,7 @@ func (s *scene) ask(call coordinator.Call, took time.Duration, f provider.Feedba
 			}
 		})
 	})
+	synctest.Wait()
 }
 
 var ok = provider.Feedback{Outcome: provider.OK}
