@@ -170,7 +170,7 @@ func (l *lane) renewSleepers(old []provider.Limit) {
 		for i := range l.limits {
 			d := &l.limits[i]
 			j := slices.IndexFunc(old, func(o provider.Limit) bool { return o.Name == d.Name && o.Scope == d.Scope })
-			if j >= 0 && rules[j] != nil {
+			if j >= 0 && rules[j] != nil && binds(d, x.id.endpoint) {
 				x.rules[i], _ = limit.Replace(rules[j], d.OfKey(x.id.key), l.now) // declare has tried it
 			}
 		}

@@ -65,6 +65,7 @@ func (l *lane) newLimitGate(d *provider.Limit, id partKey, rule *limit.Rule) *li
 	return g
 }
 
+// initLimitGate is newLimitGate in memory that is there.
 func (l *lane) initLimitGate(g *limitGate, d *provider.Limit, id partKey, rule *limit.Rule) {
 	g.l, g.endpoint, g.key, g.rule = l, id.endpoint, id.key, rule
 	g.declare(ofKey(d, id.key), rule.Heaviest())

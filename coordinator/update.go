@@ -148,7 +148,9 @@ func (l *lane) renewLimits(gates []*limitGate) []*limitGate {
 	kept := make([]*limitGate, len(l.limits))
 	for i := range l.limits {
 		all := &l.limits[i]
-		was := slices.IndexFunc(gates, func(g *limitGate) bool { return g != nil && g.d.Name == all.Name && g.d.Scope == all.Scope })
+		was := slices.IndexFunc(gates, func(g *limitGate) bool {
+			return g != nil && g.d.Name == all.Name && g.d.Scope == all.Scope && binds(all, g.endpoint)
+		})
 		if was < 0 {
 			continue
 		}
@@ -168,6 +170,11 @@ func (l *lane) renewLimits(gates []*limitGate) []*limitGate {
 		kept[i] = g
 	}
 	return kept
+}
+
+// binds tells that a limit is still one of what counts for an endpoint; "": for all.
+func binds(d *provider.Limit, endpoint string) bool {
+	return endpoint == "" || len(d.Endpoints) == 0 || slices.Contains(d.Endpoints, endpoint)
 }
 
 func sameNumbers(a, b *provider.Limit) bool {

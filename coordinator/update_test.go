@@ -254,3 +254,34 @@ func TestUpdateBetweenEstimateAndAnswer(t *testing.T) {
 		require.Error(t, c.Do(t.Context(), units(provider.Tokens, 1), ok))
 	}, declare(ten(tokens)))
 }
+
+// An endpoint that an Update takes out of a limit's endpoints is bound by it no more, nor
+// is its count shown; the others keep theirs, and so does a key for all of them.
+func TestUpdateTakesAnEndpointOut(t *testing.T) {
+	of := func(endpoints ...string) provider.Throttle {
+		return limits(provider.Limit{Name: "each", Max: 2, Per: "1h", Scope: provider.ScopeEndpoint, Endpoints: endpoints},
+			provider.Limit{Name: "key", Max: 9, Per: "1h", Scope: provider.ScopeKey, Endpoints: endpoints})
+	}
+	bubble(t, func(t *testing.T, c *coordinator.Coordinator) {
+		ask := func(endpoint string) error {
+			call := to
+			call.Endpoint, call.Key, call.Wait = endpoint, "k", -1
+			return c.Do(t.Context(), call, takes(0))
+		}
+		for _, endpoint := range []string{"a", "a", "b", "b"} {
+			require.NoError(t, ask(endpoint))
+		}
+		require.Error(t, ask("a"))
+		require.Error(t, ask("b"))
+		require.Len(t, state(t, c).Endpoints["b"], 1)
+		require.NoError(t, c.Update("p", of("a")))
+		assert.Empty(t, state(t, c).Endpoints["b"])
+		require.Error(t, ask("a"))
+		require.NoError(t, ask("b"))
+		s := state(t, c)
+		assert.EqualValues(t, 2, s.Endpoints["a"][0].Used)
+		assert.EqualValues(t, 4, s.Keys[0].Limits[0].Used, "the key's count goes on without b")
+		require.NoError(t, c.Update("p", of("a", "b")))
+		require.NoError(t, ask("b"), "it begins anew")
+	}, provider.Provider{Slug: "p", Endpoints: []provider.Endpoint{{Name: "a"}, {Name: "b"}}, Throttle: of("a", "b")})
+}
