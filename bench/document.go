@@ -20,7 +20,7 @@ type document struct {
 
 // peers are the modules whose versions are told.
 var peers = []string{"golang.org/x/time", "go.uber.org/ratelimit", "github.com/failsafe-go/failsafe-go", "github.com/sony/gobreaker/v2",
-	"github.com/throttled/throttled/v2", "github.com/sethvargo/go-limiter", "github.com/hashicorp/go-retryablehttp",
+	"github.com/projectdiscovery/ratelimit", "github.com/throttled/throttled/v2", "github.com/sethvargo/go-limiter", "github.com/hashicorp/go-retryablehttp",
 	"golang.org/x/sync", "github.com/cenkalti/backoff/v5"}
 
 func (d document) write(w io.Writer) {
@@ -42,7 +42,7 @@ func (d document) write(w io.Writer) {
 		fmt.Fprintf(w, "| %s | %s |\n", p, d.machine.version(p))
 	}
 	fmt.Fprintf(w, "\n*By hand* is the same parts nested: an x/time/rate for each limit, gobreaker, a semaphore of x/sync, and a retry by backoff.\n"+
-		"projectdiscovery/ratelimit is missing: the public module proxy would not serve it when this was written.\n\n")
+		"Of projectdiscovery/ratelimit it is the newest version that the public module proxy would serve.\n\n")
 	d.writeTargets(w)
 	for _, s := range []struct {
 		part, title string

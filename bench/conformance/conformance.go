@@ -86,7 +86,7 @@ var (
 	Kinds   = []peer.Kind{peer.Window, peer.Fixed, peer.Bucket}
 	Demands = []Demand{Steady, Bursty, OnOff}
 	Peers   = []peer.Peer{peer.Headgate, peer.Informed, peer.ByHand, peer.Failsafe, peer.Spaced, peer.Burst, peer.Slowed,
-		peer.Uber, peer.Throttled, peer.GoLimiter, peer.Retryable}
+		peer.Uber, peer.Discovery, peer.Throttled, peer.GoLimiter, peer.Retryable}
 )
 
 // Cell is one combination.

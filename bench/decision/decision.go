@@ -22,7 +22,7 @@ var (
 // Peers are measured with three limits, a breaker, a cap and a retry, as far as they
 // have such parts.
 var Peers = []peer.Peer{Headgate, Buckets, peer.ByHand, peer.HandOnce, peer.Failsafe, peer.Breaker, peer.Burst,
-	peer.Uber, peer.Throttled, peer.GoLimiter, peer.Retryable}
+	peer.Uber, peer.Discovery, peer.Throttled, peer.GoLimiter, peer.Retryable}
 
 func renamed(p peer.Peer, name string) peer.Peer {
 	p.Name = name

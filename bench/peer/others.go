@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+	discovery "github.com/projectdiscovery/ratelimit"
 	"github.com/sethvargo/go-limiter/memorystore"
 	"github.com/throttled/throttled/v2"
 	"github.com/throttled/throttled/v2/store/memstore"
@@ -41,6 +43,49 @@ var Uber = Peer{
 			spent.Add(1)
 			return ctx.Err()
 		})}
+	},
+}
+
+// Discovery is projectdiscovery/ratelimit: a goroutine hands permits out, and has as many
+// as it was made with at each tick. Who makes it with N for a period has up to twice N in
+// a period around a tick, so it is made with one for a share of the period; with N where
+// no timer ticks so often. A call that waits in it cannot leave, and its LeakyBucket is an
+// x/time/rate.
+var Discovery = Peer{
+	Name: "projectdiscovery/ratelimit", Module: "github.com/projectdiscovery/ratelimit", Lacks: "breaker, cap or retry, and no way to leave",
+	Deaf: true,
+	New: func(c Config) *Gate {
+		limiters := make([]*discovery.Limiter, 0, len(c.Limits))
+		var tick time.Duration
+		for _, l := range c.Limits {
+			each := l.Per / time.Duration(l.N)
+			if l.Per%time.Duration(l.N) != 0 {
+				each++
+			}
+			if each < 100*time.Microsecond {
+				limiters = append(limiters, discovery.New(context.Background(), uint(min(l.N, math.MaxUint32)), l.Per))
+				continue
+			}
+			limiters = append(limiters, discovery.New(context.Background(), 1, each))
+			tick = max(tick, each)
+		}
+		spent := new(atomic.Int64)
+		return &Gate{
+			Permits: spent.Load,
+			Call: limited(func(ctx context.Context) error {
+				for i := len(limiters) - 1; i >= 0; i-- {
+					limiters[i].Take()
+				}
+				spent.Add(1)
+				return ctx.Err()
+			}),
+			Close: func() {
+				for _, l := range limiters {
+					l.Stop()
+				}
+				time.Sleep(tick) // its goroutine hears of it at its next tick
+			},
+		}
 	},
 }
 

@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // all that live in virtual time.
-var all = []Peer{Headgate, Informed, ByHand, LimitsFirst, HandOnce, Failsafe, Breaker, Spaced, Burst, Slowed, Uber, Throttled, Retryable}
+var all = []Peer{Headgate, Informed, ByHand, LimitsFirst, HandOnce, Failsafe, Breaker, Spaced, Burst, Slowed, Uber, Discovery, Throttled, Retryable}
 
 // each runs f in a bubble of its own for each peer that which takes.
 func each(t *testing.T, which func(Peer) bool, f func(t *testing.T, p Peer)) {
@@ -26,6 +26,15 @@ func each(t *testing.T, which func(Peer) bool, f func(t *testing.T, p Peer)) {
 			t.Run(p.Name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { f(t, p) }) })
 		}
 	}
+}
+
+// opened is a gate that is closed at the end of the test.
+func opened(t *testing.T, p Peer, c Config) *Gate {
+	g := p.New(c)
+	if g.Close != nil {
+		t.Cleanup(g.Close)
+	}
+	return g
 }
 
 func limitsIt(p Peer) bool { return !p.Limitless }
@@ -64,7 +73,7 @@ func within(at []time.Duration, n int, window time.Duration) bool {
 
 func TestEachPeerKeepsAWindow(t *testing.T) {
 	each(t, limitsIt, func(t *testing.T, p Peer) {
-		g := p.New(Config{Kind: Window, Limits: []Limit{{2, 100 * time.Millisecond}, {5, time.Second}}})
+		g := opened(t, p, Config{Kind: Window, Limits: []Limit{{2, 100 * time.Millisecond}, {5, time.Second}}})
 		sends(g, 1)
 		time.Sleep(10 * time.Second) // what was not used must not be made up for
 		at := sends(g, 23)
@@ -78,11 +87,11 @@ func TestEachPeerKeepsAWindow(t *testing.T) {
 
 func TestBucketsBurst(t *testing.T) {
 	each(t, limitsIt, func(t *testing.T, p Peer) {
-		g := p.New(Config{Kind: Bucket, Limits: []Limit{{10, time.Second}}})
+		g := opened(t, p, Config{Kind: Bucket, Limits: []Limit{{10, time.Second}}})
 		sends(g, 1)
 		time.Sleep(10 * time.Second) // full: Uber's slack is made up for time that has passed
 		at := sends(g, 20)
-		bursts := !slices.Contains([]string{Spaced.Name, Slowed.Name, Failsafe.Name}, p.Name)
+		bursts := !slices.Contains([]string{Spaced.Name, Slowed.Name, Failsafe.Name, Discovery.Name}, p.Name)
 		require.Equal(t, bursts, at[8] == 0, "%v", at)
 		require.Positive(t, at[10], "never more than N at once")
 		require.InDelta(t, time.Second, at[19], float64(time.Second), "%v", at)
@@ -102,7 +111,7 @@ func TestInformedNeedNotWaitForTheLeastRoundTripTwice(t *testing.T) {
 		next time.Duration
 	}{{Headgate, 1300*time.Millisecond + 1}, {Informed, 1100*time.Millisecond + 1}} {
 		synctest.Test(t, func(t *testing.T) {
-			g := c.p.New(Config{Kind: Window, Limits: []Limit{{1, time.Second}}, LeastRoundTrip: 200 * time.Millisecond})
+			g := opened(t, c.p, Config{Kind: Window, Limits: []Limit{{1, time.Second}}, LeastRoundTrip: 200 * time.Millisecond})
 			var at []time.Duration
 			begun := time.Now()
 			for range 2 {
@@ -119,7 +128,7 @@ func TestInformedNeedNotWaitForTheLeastRoundTripTwice(t *testing.T) {
 
 func TestARefusedCallComesAgainWhenItMay(t *testing.T) {
 	each(t, func(Peer) bool { return true }, func(t *testing.T, p Peer) {
-		g := p.New(Config{Kind: Window, Limits: []Limit{{1, time.Millisecond}}, Attempts: 3, Breaker: true})
+		g := opened(t, p, Config{Kind: Window, Limits: []Limit{{1, time.Millisecond}}, Attempts: 3, Breaker: true})
 		var at []time.Duration
 		begun := time.Now()
 		require.NoError(t, g.Call(t.Context(), "", func(context.Context) error {
@@ -137,7 +146,7 @@ func TestARefusedCallComesAgainWhenItMay(t *testing.T) {
 
 func TestAttempts(t *testing.T) {
 	each(t, func(p Peer) bool { return p.Lacks == "" || p.Name == Retryable.Name }, func(t *testing.T, p Peer) {
-		g := p.New(Config{Kind: Window, Limits: []Limit{{10, time.Second}}, Attempts: 3})
+		g := opened(t, p, Config{Kind: Window, Limits: []Limit{{10, time.Second}}, Attempts: 3})
 		n := 0
 		err := g.Call(t.Context(), "", func(context.Context) error { n++; return StatusError(503) })
 		require.Error(t, err)
@@ -148,7 +157,7 @@ func TestAttempts(t *testing.T) {
 func TestBreakers(t *testing.T) {
 	broken := func(p Peer) bool { return p.Lacks == "" || p.Name == Breaker.Name || p.Name == HandOnce.Name }
 	each(t, broken, func(t *testing.T, p Peer) {
-		g := p.New(Config{Kind: Window, Limits: []Limit{{1, time.Millisecond}}, Breaker: true})
+		g := opened(t, p, Config{Kind: Window, Limits: []Limit{{1, time.Millisecond}}, Breaker: true})
 		sent := 0
 		try := func(err error) {
 			_ = g.Call(t.Context(), "", func(context.Context) error { sent++; return err })
@@ -173,7 +182,7 @@ func TestBreakers(t *testing.T) {
 
 func TestCaps(t *testing.T) {
 	each(t, func(p Peer) bool { return p.Lacks == "" || p.Name == HandOnce.Name }, func(t *testing.T, p Peer) {
-		g := p.New(Config{Kind: Bucket, Limits: []Limit{{1000, time.Second}}, Cap: 3})
+		g := opened(t, p, Config{Kind: Bucket, Limits: []Limit{{1000, time.Second}}, Cap: 3})
 		var running sync.WaitGroup
 		var mu sync.Mutex
 		now, most := 0, 0
@@ -199,7 +208,7 @@ func TestCaps(t *testing.T) {
 
 func TestWhoWaitsMayLeave(t *testing.T) {
 	each(t, func(p Peer) bool { return !p.Limitless && !p.Deaf }, func(t *testing.T, p Peer) {
-		g := p.New(Config{Kind: Window, Limits: []Limit{{1, time.Hour}}})
+		g := opened(t, p, Config{Kind: Window, Limits: []Limit{{1, time.Hour}}})
 		sends(g, 1)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
 		defer cancel()
