@@ -62,7 +62,7 @@ func TestNothingIsShown(t *testing.T) {
 func TestChartTellsItsTime(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, w *world) {
 		require.NoError(t, w.call(coordinator.Call{Provider: "acme"}, ok))
-		time.Sleep(59 * time.Second)
+		time.Sleep(59*time.Second + time.Second/2) // between two looks
 		assert.Contains(t, w.get("/").Body.String(), "up to 1.1/s in 1 min</p>")
 		time.Sleep(61 * time.Minute)
 		assert.Contains(t, w.get("/").Body.String(), "no call</p>")
