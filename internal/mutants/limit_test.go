@@ -6,7 +6,7 @@ var limits = []mutant{
 	{name: "a unit is free at settle + W exactly", file: "window.go", by: "TestRuleIsItsDefinition",
 		before: "return add(w.entry(i).at, s.per+1)", after: "return add(w.entry(i).at, s.per)"},
 	{name: "an entry is dropped in its last instant", file: "window.go", by: "TestRuleIsItsDefinition",
-		before: "w.drop(sub(at.Mono, per))\n\tw.insert", after: "w.drop(sub(at.Mono, s.per-1))\n\tw.insert"},
+		before: "w.drop(sub(at.Mono, per))\n\tw.insert", after: "w.drop(sub(at.Mono, per-1))\n\tw.insert"},
 	{name: "when counts windows without their last instant", file: "window.go", by: "TestWhenIsWhatHappens",
 		before: "return add(min(t, all), times(s.per+1, round))", after: "return add(min(t, all), times(s.per, round))"},
 	{name: "slots round down", file: "ring.go", by: "TestSlotsAreStrict",

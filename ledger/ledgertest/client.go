@@ -66,13 +66,17 @@ func (r *rig) clientWith(s ledger.Settings) *client {
 // soon waits for something that takes a few exchanges.
 func (r *rig) soon(is func() bool) {
 	r.t.Helper()
+	require.True(r.t, comes(is), "it has not come about in 20 s")
+}
+
+func comes(is func() bool) bool {
 	for range 4000 {
 		if is() {
-			return
+			return true
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-	require.Fail(r.t, "it has not come about in 20 s")
+	return false
 }
 
 func (p *client) ask(costs ...cost) ledger.Take {
@@ -118,13 +122,15 @@ func (p *client) refused(most time.Duration, costs ...cost) {
 func (p *client) stands(s *shared, used, held int64) {
 	p.t.Helper()
 	var last ledger.Usage
-	p.soon(func() bool {
-		u, err := p.Peek(p.t.Context(), []*ledger.Counter{p.of(s)})
-		if err == nil {
+	var err error
+	came := comes(func() bool {
+		var u []ledger.Usage
+		if u, err = p.Peek(p.t.Context(), []*ledger.Counter{p.of(s)}); err == nil {
 			last = u[0]
 		}
 		return err == nil && last.Used == used && last.Held == held
 	})
+	require.True(p.t, came, "after 20 s not %d used and %d held but %+v, error %v, status %+v", used, held, last, err, p.Status())
 }
 
 // told tells whether one of the changes that it has been told is so.

@@ -122,3 +122,37 @@ func TestCluster(t *testing.T) {
 		require.Equal(t, want, b.used(counters[i]).Used)
 	}
 }
+
+// That a server has lost what it had is found also where the answer that told so was not
+// heard, and is not forgotten where the epoch could not be renewed at once.
+func TestALossIsNotForgotten(t *testing.T) {
+	_, url := cluster(t)
+	s := open(t, url+"&prefix=loss")
+	a := &hand{t: t, s: s, name: "a"}
+	c := hourly("acme", 9)
+	a.say(ledger.Batch{Charges: []ledger.Charge{{Counter: c, At: time.Now(), N: 2}}})
+	place := keys{prefix: "loss"}.place("acme")
+	renewed := func() bool {
+		r, err := a.try(ledger.Batch{Peek: []*ledger.Counter{c}})
+		require.NoError(t, err)
+		return r.Epoch != a.epoch
+	}
+	require.False(t, renewed())
+
+	require.NoError(t, s.client.Do(t.Context(), s.client.B().Del().Key(place).Build()).Error())
+	unheard := &hand{t: t, s: open(t, url+"&prefix=loss"), name: "a", seq: a.seq, epoch: a.epoch} // says it over another connection
+	a.seq++
+	unheard.used(c)
+	require.True(t, renewed())
+	a.epoch = ""
+	a.say(ledger.Batch{Charges: []ledger.Charge{{Counter: c, At: time.Now(), N: 2}}})
+	require.False(t, renewed())
+
+	s.mu.Lock()
+	s.lost = true
+	s.mu.Unlock()
+	require.True(t, renewed())
+	a.epoch = ""
+	a.say(ledger.Batch{})
+	require.False(t, renewed())
+}

@@ -30,7 +30,7 @@
 //	{P}:names          zset    the same by name: which of them one is
 //	{P}:news           hash    pauses of each provider, a copy for those who only listen
 //	{P}:providers      set     slugs: where a hold may be that a process does not know
-//	{P:S}              hash    schema, epoch, generation, version of the pauses
+//	{P:S}              hash    schema, epoch, generation, version of the pauses, when it was made
 //	{P:S}:leases       zset    who holds something of this provider, by the end of the lease
 //	{P:S}:pauses       hash    pauses, and which call is the one that goes alone
 //	{P:S}:h:HOLDER     hash    its holds, its last numbers
@@ -58,8 +58,9 @@
 // A state has an epoch, which rises from one to the next. A batch that knows another one
 // is told so, and nothing of it is carried out; for a second nothing is granted then, so
 // that all can tell what they hold and have spent. A server that has been emptied is found
-// that way. In a Cluster a single server may be: who misses what it knew there renews the
-// epoch, and so all of it begins anew. A server that has gone back by up to five seconds (a
+// that way. In a Cluster a single server may be: who misses what it knew there (or finds
+// a provider's record that was made later than the one it knew) renews the epoch, and does
+// so until it has heard of another one; and so all of it begins anew. A server that has gone back by up to five seconds (a
 // failover to a copy that lagged, a crash with an append-only file) is found by the number
 // of the last batch: holds are told again, and Reply.Warning says that what was spent in
 // that time is lost. One that has gone back further has lost its state.

@@ -40,6 +40,9 @@ var errRestless = errors.New("redis: the server asks for the same again and agai
 func (x *exchange) run(ctx context.Context) error {
 	x.epoch = parseEpoch(x.b.Epoch)
 	x.common = true
+	x.s.mu.Lock()
+	x.renew = x.s.lost
+	x.s.mu.Unlock()
 	if x.b.Epoch == "" { // the first word: which state is it?
 		if _, err := x.round(ctx); err != nil {
 			return err
@@ -73,6 +76,7 @@ func (x *exchange) foreign() {
 	clear(x.reply.Usages)
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
+	x.s.lost = false
 	for _, a := range x.b.Takes {
 		if h := x.s.holders[x.b.Holder]; h != nil {
 			delete(h.holds, a.Hold)

@@ -44,7 +44,7 @@ func (x *exchange) hearPart(ctx context.Context, p *part, m []rueidis.RedisMessa
 }
 
 func (x *exchange) hearOK(p *part, r *reader) error {
-	told, before, isNew, step, version, lives := r.int(), r.int(), r.int() == 1, r.int(), r.int(), length(r.int())
+	told, before, born, step, version, lives := r.int(), r.int(), r.int(), r.int(), r.int(), length(r.int())
 	grants, refusals, usages, pauses := r.list(), r.list(), r.list(), r.list()
 	x.stepped(step)
 	now := time.Now()
@@ -62,8 +62,8 @@ func (x *exchange) hearOK(p *part, r *reader) error {
 	}
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
-	x.lookBack(p, before, isNew, now)
-	p.place.expires = now.Add(lives)
+	x.lookBack(p, before, born, now)
+	p.place.expires, p.place.born = now.Add(lives), born
 	x.s.heardOf(x.keys, p.place).told(told, x.sent, now)
 	h := x.s.holderLocked(x.b.Holder)
 	h.said[p.slug], h.acked[p.slug] = now, p.send
@@ -75,18 +75,20 @@ func (x *exchange) hearOK(p *part, r *reader) error {
 	return errors.Join(r.err, grants.err, usages.err, pauses.err)
 }
 
-// lookBack compares what the server knew with what it has known before.
-func (x *exchange) lookBack(p *part, before int64, isNew bool, now time.Time) {
+// lookBack compares what the server knew with what it has known before. That its state is
+// lost is remembered until the common record has another epoch: that may not be heard of
+// in this exchange, and what has lost its state looks like any other in the next.
+func (x *exchange) lookBack(p *part, before, born int64, now time.Time) {
 	h := x.s.holders[x.b.Holder]
 	acked := h.acked[p.slug]
 	switch seen := now.Before(p.place.expires.Add(-time.Minute)); {
 	case !seen:
-	case isNew:
-		x.renew = true
+	case born != p.place.born:
+		x.renew, x.s.lost = true, true
 	case acked > 0 && uint64(before) < acked: //nolint:gosec // not below 0
 		gone := time.Duration(acked-uint64(before)) * time.Microsecond //nolint:gosec // see above
 		if gone > back {
-			x.renew = true
+			x.renew, x.s.lost = true, true
 			return
 		}
 		p.place.retell[x.b.Holder] = true

@@ -27,6 +27,7 @@ type Store struct {
 	ahead   time.Duration // by how much the server's clock is ahead of ours
 	heard   heard         // of the server; in a Cluster, of that with what is common
 	quiet   time.Time     // nothing is granted before (Cluster: other servers have to be told)
+	lost    bool          // a server has lost its state, and the epoch is the same still
 	places  map[string]*place
 	holders map[string]*holder
 	health  health
@@ -104,6 +105,7 @@ type place struct {
 	listed  bool // among the providers
 	heard   heard
 	expires time.Time       // what it keeps there lives until then; zero: never seen
+	born    int64           // when its record was made, on its clock
 	retell  map[string]bool // holders whose holds the server may have forgotten
 }
 

@@ -24,9 +24,10 @@ local n_counters, n_shapes, n_holds, n_charges, n_settlements, n_news, n_takes, 
   num(), num(), num(), num(), num(), num(), num(), num()
 
 -- The provider's record: v schema, e epoch, g generation (counters and holds of another
--- one are forgotten), n version of the pauses, x when it expires. The clock's o and t are
--- in the common record: one for all that are on a server.
-local place = redis.call('HMGET', place_key, 'v', 'e', 'g', 'n', 'x')
+-- one are forgotten), n version of the pauses, x when it expires, b when it was made: who
+-- knew another one knows that all has been lost here. The clock's o and t are in the
+-- common record: one for all that are on a server.
+local place = redis.call('HMGET', place_key, 'v', 'e', 'g', 'n', 'x', 'b')
 if place[1] and tonumber(place[1]) > SCHEMA then
   return redis.error_reply('HEADGATE schema ' .. place[1])
 end
@@ -38,7 +39,8 @@ if common_key ~= place_key then
 end
 local theirs = tonumber(place[2])
 if theirs and theirs > epoch then return {FOREIGN, int(theirs)} end
-local new, afresh = not theirs, forget or not theirs or theirs < epoch
+local afresh, born = forget or not theirs or theirs < epoch, now
+if theirs then born = tonumber(place[6]) or 0 end
 generation = tonumber(place[3])
 if afresh then generation = math.max(now, (generation or 0) + 1) end
 local version = tonumber(place[4]) or now

@@ -4,7 +4,7 @@ for i = 1, n_counters do
   if counters[i] and counters[i].alg.note then counters[i].alg.note(counters[i]) end
 end
 if moved or afresh then version = math.max(version + 1, now) end
-redis.call('HSET', place_key, 'v', SCHEMA, 'e', int(epoch), 'g', int(generation), 'n', int(version))
+redis.call('HSET', place_key, 'v', SCHEMA, 'e', int(epoch), 'g', int(generation), 'n', int(version), 'b', int(born))
 redis.call('HSET', common_key, 'o', int(offset), 't', int(now))
 
 local need = lease + KEEP
@@ -56,5 +56,5 @@ for _, p in pairs((moved or afresh or by_pause) and pauses or {}) do
   list[#list + 1], list[#list + 2], list[#list + 3] = p.s, p.n, int(p.u - now)
   list[#list + 1], list[#list + 2] = p.w, p.d
 end
-return {OK, int(now), int(before), new and 1 or 0, int(step), (moved or forget) and int(version) or '0',
+return {OK, int(now), int(before), int(born), int(step), (moved or forget) and int(version) or '0',
   int(place_expires - now), grants, refusals, usages, list}
