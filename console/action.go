@@ -93,7 +93,7 @@ func (k *Console) prepare(w http.ResponseWriter, r *http.Request, a *action, s *
 	return &formView{
 		Title: k.opt.Title, Root: root, Back: back(s, row), Version: version, Action: a, Provider: k.provider(row),
 		Values: make(url.Values), about: row.about, now: time.Now(),
-		keyName: func(alias string) string { return k.opt.KeyName(row.about.slug, alias) },
+		keyName: func(alias string) string { return k.keyName(row.about.slug, alias) },
 	}
 }
 

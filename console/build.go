@@ -94,7 +94,7 @@ func (k *Console) keyName(slug, alias string) string {
 }
 
 func (k *Console) key(slug string, s *coordinator.KeyState) *Key {
-	n := &Key{Name: k.opt.KeyName(slug, s.Key), InFlight: s.InFlight, Limits: limits(s.Limits, "")}
+	n := &Key{Name: k.keyName(slug, s.Key), InFlight: s.InFlight, Limits: limits(s.Limits, "")}
 	if s.Pause != nil {
 		p := k.pause(slug, s.Pause)
 		n.Pause = &p
@@ -105,7 +105,7 @@ func (k *Console) key(slug string, s *coordinator.KeyState) *Key {
 func (k *Console) pause(slug string, p *coordinator.PauseState) Pause {
 	name := clipped(p.Name)
 	if p.Scope == provider.ScopeKey {
-		name = k.opt.KeyName(slug, p.Name)
+		name = k.keyName(slug, p.Name)
 	}
 	return Pause{Scope: p.Scope, Name: name, Why: clipped(p.Why), Until: instant(p.Until), Trial: p.Trial}
 }

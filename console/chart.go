@@ -137,23 +137,20 @@ func round(x float64) float64 { return math.Round(x*10) / 10 }
 // Taken is what is not left.
 func (b bar) Taken() int64 { return b.Room - b.Left }
 
-// tightest are the bars of at most so many of a provider's limits and of those of its
-// busiest key: those with the least left, in the order in which they are declared.
-func tightest(p *Provider, most int) (bars []bar, more int) {
-	for _, l := range p.Limits {
-		bars = append(bars, barOf(l))
+// tightest are the bars of at most so many of some limits and of those of a key (nil: of
+// none): those with the least left, in the order in which they are declared.
+func tightest(limits []Limit, key *Key, most int) (bars []bar, more int) {
+	var all []bar
+	for _, l := range limits {
+		all = append(all, barOf(l))
 	}
-	if p.Busiest != nil {
-		for _, l := range p.Busiest.Limits {
+	if key != nil {
+		for _, l := range key.Limits {
 			b := barOf(l)
-			b.Of = p.Busiest.Name
-			bars = append(bars, b)
+			b.Of = key.Name
+			all = append(all, b)
 		}
 	}
-	return tightestOf(bars, most)
-}
-
-func tightestOf(all []bar, most int) (bars []bar, more int) {
 	if len(all) <= most {
 		return all, 0
 	}

@@ -72,14 +72,14 @@ func (k *Console) html(s *snapshot, r *row, open bool) string {
 	}
 	p.once.Do(func() {
 		v := rowView{Provider: k.provider(r), Actions: k.opt.Actions && !s.down, Unused: r.state == nil}
-		v.Bars, v.More = tightest(&v.Provider, mostBars)
+		v.Bars, v.More = tightest(v.Limits, v.Busiest, mostBars)
 		if h := k.history.of(v.Slug); h != nil {
 			v.Chart = callsChart(h)
 		}
 		if open {
 			d := k.detail(s.at, r)
 			v.Panel = &d
-			v.All, v.AllMore = tightest(&Provider{Limits: d.Limits}, mostPanelBars)
+			v.All, v.AllMore = tightest(d.Limits, nil, mostPanelBars)
 		}
 		p.html = render("row", v)
 	})

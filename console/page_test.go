@@ -264,7 +264,7 @@ func TestBars(t *testing.T) {
 	assert.Equal(t, "near", barOf(Limit{Room: 10, Left: 2, Per: "1h"}).Tone)
 	assert.Equal(t, "ok", barOf(Limit{Room: 10, Left: 3, Per: "1h"}).Tone)
 	assert.Equal(t, "ok", barOf(Limit{Room: 10, Left: 0, Per: "1s"}).Tone, "a matter of pace")
-	bars, more := tightest(&Provider{Limits: []Limit{{Name: "a", Room: 10, Left: 9}, {Name: "b", Room: 10, Left: 1}, {Name: "c", Room: 10, Left: 5}}, Busiest: &Key{Name: "K", Limits: []Limit{{Name: "d", Room: 10}}}}, 3)
+	bars, more := tightest([]Limit{{Name: "a", Room: 10, Left: 9}, {Name: "b", Room: 10, Left: 1}, {Name: "c", Room: 10, Left: 5}}, &Key{Name: "K", Limits: []Limit{{Name: "d", Room: 10}}}, 3)
 	assert.Equal(t, 1, more)
 	assert.Equal(t, []string{"b", "c", "d"}, []string{bars[0].Name, bars[1].Name, bars[2].Name})
 	assert.Equal(t, "K", bars[2].Of)

@@ -11,20 +11,24 @@ import (
 	"github.com/headgate/headgate/provider"
 )
 
+// kinds are limits of every algorithm, and what differs within one.
+var kinds = []provider.Limit{
+	{Name: "window", Max: 5, Per: "10s"},
+	{Name: "slots", Max: 100_000, Per: "10s"},
+	{Name: "sent", Max: 5, Per: "10s", Counted: provider.CountedSent},
+	{Name: "log", Max: 5, Per: "10s", Algorithm: provider.SlidingLog},
+	{Name: "counter", Max: 5, Per: "10s", Algorithm: provider.SlidingWindowCounter},
+	{Name: "fixed", Max: 5, Per: "10s", Algorithm: provider.FixedWindow},
+	{Name: "day", Max: 5, Per: provider.Day, Zone: "Europe/Berlin"},
+	{Name: "bucket", Max: 5, Per: "10s", Burst: 7, Algorithm: provider.TokenBucket},
+	{Name: "leaky", Max: 5, Per: "10s", Algorithm: provider.LeakyBucket},
+	{Name: "flight", Max: 5, Algorithm: provider.InFlight},
+}
+
 // A clone goes on as its original would have, and neither sees what the other does.
 func TestCloneIsTheSameAndApart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
-	for _, d := range []provider.Limit{
-		{Name: "window", Max: 5, Per: "10s"},
-		{Name: "slots", Max: 100_000, Per: "10s"},
-		{Name: "log", Max: 5, Per: "10s", Algorithm: provider.SlidingLog},
-		{Name: "counter", Max: 5, Per: "10s", Algorithm: provider.SlidingWindowCounter},
-		{Name: "fixed", Max: 5, Per: "10s", Algorithm: provider.FixedWindow},
-		{Name: "day", Max: 5, Per: provider.Day, Zone: "Europe/Berlin"},
-		{Name: "bucket", Max: 5, Per: "10s", Burst: 7, Algorithm: provider.TokenBucket},
-		{Name: "leaky", Max: 5, Per: "10s", Algorithm: provider.LeakyBucket},
-		{Name: "flight", Max: 5, Algorithm: provider.InFlight},
-	} {
+	for _, d := range kinds {
 		for range 20 {
 			r, err := New(d)
 			require.NoError(t, err)
@@ -50,16 +54,7 @@ func TestCloneIsTheSameAndApart(t *testing.T) {
 // A rule in memory of the caller's goes on as any, also where another has gone on from it.
 func TestFreshInIsFresh(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
-	for _, d := range []provider.Limit{
-		{Name: "window", Max: 5, Per: "10s"},
-		{Name: "slots", Max: 100_000, Per: "10s"},
-		{Name: "sent", Max: 5, Per: "10s", Counted: provider.CountedSent},
-		{Name: "counter", Max: 5, Per: "10s", Algorithm: provider.SlidingWindowCounter},
-		{Name: "fixed", Max: 5, Per: "10s", Algorithm: provider.FixedWindow},
-		{Name: "bucket", Max: 5, Per: "10s", Burst: 7, Algorithm: provider.TokenBucket},
-		{Name: "leaky", Max: 5, Per: "10s", Algorithm: provider.LeakyBucket},
-		{Name: "flight", Max: 5, Algorithm: provider.InFlight},
-	} {
+	for _, d := range kinds {
 		one, err := New(d)
 		require.NoError(t, err)
 		begin := Now{Mono: time.Second, Wall: 1_800_000_000 * time.Second}

@@ -35,15 +35,21 @@ var Uber = Peer{
 			}
 			limiters = append(limiters, ratelimit.New(l.N, ratelimit.Per(l.Per), slack))
 		}
-		spent := new(atomic.Int64)
-		return &Gate{Permits: spent.Load, Call: limited(func(ctx context.Context) error {
-			for i := len(limiters) - 1; i >= 0; i-- {
-				limiters[i].Take()
-			}
-			spent.Add(1)
-			return ctx.Err()
-		})}
+		return deaf(len(limiters), func(i int) { limiters[i].Take() })
 	},
+}
+
+// deaf waits for one limiter after the other, the longest period first, where nobody can
+// be called back.
+func deaf(n int, take func(i int)) *Gate {
+	spent := new(atomic.Int64)
+	return &Gate{Permits: spent.Load, Call: limited(func(ctx context.Context) error {
+		for i := n - 1; i >= 0; i-- {
+			take(i)
+		}
+		spent.Add(1)
+		return ctx.Err()
+	})}
 }
 
 // Discovery is projectdiscovery/ratelimit: a goroutine hands permits out, and has as many
@@ -69,23 +75,14 @@ var Discovery = Peer{
 			limiters = append(limiters, discovery.New(context.Background(), 1, each))
 			tick = max(tick, each)
 		}
-		spent := new(atomic.Int64)
-		return &Gate{
-			Permits: spent.Load,
-			Call: limited(func(ctx context.Context) error {
-				for i := len(limiters) - 1; i >= 0; i-- {
-					limiters[i].Take()
-				}
-				spent.Add(1)
-				return ctx.Err()
-			}),
-			Close: func() {
-				for _, l := range limiters {
-					l.Stop()
-				}
-				time.Sleep(tick) // its goroutine hears of it at its next tick
-			},
+		g := deaf(len(limiters), func(i int) { limiters[i].Take() })
+		g.Close = func() {
+			for _, l := range limiters {
+				l.Stop()
+			}
+			time.Sleep(tick) // its goroutine hears of it at its next tick
 		}
+		return g
 	},
 }
 

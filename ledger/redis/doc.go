@@ -60,10 +60,11 @@
 // that all can tell what they hold and have spent. A server that has been emptied is found
 // that way. In a Cluster a single server may be: who misses what it knew there (or finds
 // a provider's record that was made later than the one it knew) renews the epoch, and does
-// so until it has heard of another one; and so all of it begins anew. A server that has gone back by up to five seconds (a
-// failover to a copy that lagged, a crash with an append-only file) is found by the number
-// of the last batch: holds are told again, and Reply.Warning says that what was spent in
-// that time is lost. One that has gone back further has lost its state.
+// so until it has heard of another one; and so all of it begins anew. A server that has
+// gone back by up to five seconds (a failover to a copy that lagged, a crash with an
+// append-only file) is found by the number of the last batch: holds are told again, and
+// Reply.Warning says that what was spent in that time is lost. One that has gone back
+// further has lost its state.
 //
 // A clock that steps back does not stop the ledger's time, which goes on at its rate; one
 // that is set forward frees what counts that much earlier, which no script can see. Several
